@@ -1,0 +1,35 @@
+// UTF-8 to code points and back, and forms of text that are safe to show in a message.
+// A character is one Unicode code point everywhere in octavo. Strict: surrogates, overlong forms and values over U+10FFFF are refused.
+#ifndef OCTAVO_ENGINE_UTF8_H_
+#define OCTAVO_ENGINE_UTF8_H_
+
+#include <string>
+#include <string_view>
+
+namespace octavo {
+
+// Throws Error that names the first bad byte and its offset.
+std::u32string DecodeUtf8(std::string_view text);
+
+// `code_point` must be a Unicode scalar value.
+void AppendUtf8(char32_t code_point, std::string& out);
+
+// `text` with control characters, backslashes and line separators as \n, \t, \\ or \uXXXX: one line, whatever it held.
+// Bytes that are not UTF-8 become U+FFFD.
+std::string EscapeControls(std::string_view text);
+
+// The inverse: \n, \t, \\ and \uXXXX (two of them for a surrogate pair). Throws Error for any other escape.
+std::string ReadEscapes(std::string_view text);
+
+// 'text' in quotes, escaped, cut after 60 characters: for names that come out of files.
+std::string Quote(std::string_view text);
+
+// "U+20AC '€'"
+std::string DescribeCodePoint(char32_t code_point);
+
+// `text` with each run of bytes that is not UTF-8 replaced by U+FFFD.
+std::string ReplaceInvalidUtf8(std::string_view text);
+
+}  // namespace octavo
+
+#endif  // OCTAVO_ENGINE_UTF8_H_
