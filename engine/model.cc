@@ -41,8 +41,8 @@ std::vector<std::string> ReadVocabularyObject(std::string_view text, std::string
   std::vector<bool> taken(object.size());
   for (const auto& [entry, id] : object.items()) {
     if (!id.is_number_unsigned() || id.get<size_t>() >= entries.size() || taken[id.get<size_t>()]) {
-      Fail("{}: {} has id {}; expected each of 0 to {} once", where, Quote(entry), id.is_structured() ? id.type_name() : id.dump(),
-           entries.size() - 1);
+      Fail("{}: {} has id {}; expected each of 0 to {} once", where, Quote(entry),
+           id.is_structured() ? id.type_name() : id.dump(), entries.size() - 1);
     }
     taken[id.get<size_t>()] = true;
     entries[id.get<size_t>()] = entry;
@@ -50,7 +50,8 @@ std::vector<std::string> ReadVocabularyObject(std::string_view text, std::string
   return entries;
 }
 
-TokenId FindStart(const std::map<std::string, std::string>& metadata, const Vocabulary& vocabulary, std::string_view where) {
+TokenId FindStart(const std::map<std::string, std::string>& metadata, const Vocabulary& vocabulary,
+                  std::string_view where) {
   if (const auto start = metadata.find("start"); start != metadata.end()) {
     for (size_t id = 0; id < vocabulary.size(); ++id) {
       if (vocabulary.entries()[id] == start->second) return static_cast<TokenId>(id);
@@ -63,8 +64,10 @@ TokenId FindStart(const std::map<std::string, std::string>& metadata, const Voca
 const std::string& RequireMetadata(const Safetensors& file, const std::string& key, std::string_view where) {
   const auto found = file.metadata.find(key);
   if (found == file.metadata.end()) {
-    Fail("{}: __metadata__ has no {}; expected a model in the form {}, or a directory with config.json and vocab.json beside it",
-         where, Quote(key), kFormat);
+    Fail(
+        "{}: __metadata__ has no {}; expected a model in the form {}, or a directory with config.json and vocab.json "
+        "beside it",
+        where, Quote(key), kFormat);
   }
   return found->second;
 }
@@ -90,8 +93,8 @@ Model LoadDirectory(const std::filesystem::path& path) {
   const std::vector<std::byte> bytes = ReadFileBytes(tensors);
   const Safetensors file = ParseSafetensors(bytes, where);
   const std::string vocabulary_where = Quote(vocabulary.string());
-  return Build(file, ReadText(config), ReadVocabularyObject(ReadText(vocabulary), vocabulary_where), Quote(config.string()),
-               vocabulary_where, where);
+  return Build(file, ReadText(config), ReadVocabularyObject(ReadText(vocabulary), vocabulary_where),
+               Quote(config.string()), vocabulary_where, where);
 }
 
 // Appends a tensor that refers to `values`, or to a transposed copy kept in `copies`.
@@ -136,8 +139,8 @@ Model::Model(ModelConfig config, Vocabulary vocabulary, Weights weights, Storage
 Model Model::Parse(std::span<const std::byte> bytes, std::string_view where) {
   const Safetensors file = ParseSafetensors(bytes, where);
   if (const std::string& format = RequireMetadata(file, "format", where); format != kFormat) {
-    Fail("{}: __metadata__ says format {}; expected {}, or a directory with config.json and vocab.json beside it", where,
-         Quote(format), kFormat);
+    Fail("{}: __metadata__ says format {}; expected {}, or a directory with config.json and vocab.json beside it",
+         where, Quote(format), kFormat);
   }
   const std::string vocabulary_where = fmt::format("{}: vocabulary", where);
   return Build(file, RequireMetadata(file, "config", where),

@@ -25,7 +25,8 @@ void WithThreads(int num_threads, const Work& work) {
 // next() → work(item) in parallel → emit(item, result) in the order of next; at most `in_flight` items exist at once.
 template <typename Item, typename Result>
 void OrderedPipeline(size_t in_flight, const std::function<std::optional<Item>()>& next,
-                     const std::function<Result(const Item&)>& work, const std::function<void(const Item&, Result&&)>& emit) {
+                     const std::function<Result(const Item&)>& work,
+                     const std::function<void(const Item&, Result&&)>& emit) {
   struct Token {
     Item item;
     Result result;
@@ -33,21 +34,18 @@ void OrderedPipeline(size_t in_flight, const std::function<std::optional<Item>()
   // Pointers, since the pipeline copies what it passes on.
   using Pointer = std::shared_ptr<Token>;
   tbb::parallel_pipeline(
-      in_flight, tbb::make_filter<void, Pointer>(tbb::filter_mode::serial_in_order,
-                                                 [&](tbb::flow_control& control) -> Pointer {
-                                                   std::optional<Item> item = next();
-                                                   if (item) return std::make_shared<Token>(Token{std::move(*item), {}});
-                                                   control.stop();
-                                                   return nullptr;
-                                                 }) &
-                     tbb::make_filter<Pointer, Pointer>(tbb::filter_mode::parallel,
-                                                        [&](Pointer token) {
-                                                          token->result = work(token->item);
-                                                          return token;
-                                                        }) &
-                     tbb::make_filter<Pointer, void>(tbb::filter_mode::serial_in_order, [&](const Pointer& token) {
-                       emit(token->item, std::move(token->result));
-                     }));
+      in_flight,
+      tbb::make_filter<void, Pointer>(tbb::filter_mode::serial_in_order, [&](tbb::flow_control& control) -> Pointer {
+        std::optional<Item> item = next();
+        if (item) return std::make_shared<Token>(Token{std::move(*item), {}});
+        control.stop();
+        return nullptr;
+      }) & tbb::make_filter<Pointer, Pointer>(tbb::filter_mode::parallel, [&](Pointer token) {
+        token->result = work(token->item);
+        return token;
+      }) & tbb::make_filter<Pointer, void>(tbb::filter_mode::serial_in_order, [&](const Pointer& token) {
+        emit(token->item, std::move(token->result));
+      }));
 }
 
 }  // namespace octavo

@@ -55,7 +55,8 @@ std::span<Value> ReferencePass<Value>::Read(std::span<const TokenId> tokens, Val
     const LayerWeights& layer = parameters.layers[i];
     Normalize(layer.ln_1, config.layer_norm_epsilon, x, rows, normed);
     Value* q = Grow(tables_[i], length_ * 3 * width) + first * 3 * width;
-    reference::Qkv(normed, rows, width, layer.c_attn.weight.data(), layer.c_attn.bias.data(), 3 * width, q, q + width, q + 2 * width);
+    reference::Qkv(normed, rows, width, layer.c_attn.weight.data(), layer.c_attn.bias.data(), 3 * width, q, q + width,
+                   q + 2 * width);
     Attend(tables_[i], rows, weights ? weights + i * config.num_heads * rows * rows : nullptr);
     Project(layer.attn_proj, mixed_.data(), rows, projected);
     reference::AddResidual(projected, rows * width, x);
@@ -75,14 +76,16 @@ void ReferencePass<Value>::Attend(const std::vector<Value>& table, size_t num_ne
   const size_t width = config.width, first = length_ - num_new;
   Value* scores = Grow(scores_, length_);
   if (first == 0) {
-    reference::CausalAttention(table.data(), 1, num_new, config.num_heads, config.head_size(), mixed_.data(), weights, scores);
+    reference::CausalAttention(table.data(), 1, num_new, config.num_heads, config.head_size(), mixed_.data(), weights,
+                               scores);
     return;
   }
   assert(!weights);
   for (size_t i = 0; i < num_new; ++i) {
     const Value* query = table.data() + (first + i) * 3 * width;
     reference::DecodeAttention<Value>(query, table.data() + width, table.data() + 2 * width, 3 * width, first + i + 1,
-                                      config.num_heads, config.head_size(), mixed_.data() + i * width, nullptr, 0, scores);
+                                      config.num_heads, config.head_size(), mixed_.data() + i * width, nullptr, 0,
+                                      scores);
   }
 }
 
@@ -93,12 +96,14 @@ std::span<const Value> ReferencePass<Value>::Logits(std::span<Value> x, size_t r
   Value* last = x.data() + x.size() - rows * config.width;
   Normalize(parameters.ln_f, config.layer_norm_epsilon, last, rows, normed_.data());
   Value* logits = Grow(logits_, rows * config.vocabulary_size);
-  reference::MatMul<Value>(normed_.data(), rows, config.width, parameters.lm_head.data(), nullptr, config.vocabulary_size, logits);
+  reference::MatMul<Value>(normed_.data(), rows, config.width, parameters.lm_head.data(), nullptr,
+                           config.vocabulary_size, logits);
   return {logits, rows * config.vocabulary_size};
 }
 
 template <typename Value>
-std::span<const Value> ReferencePass<Value>::ReadWithWeights(std::span<const TokenId> tokens, std::vector<Value>& weights) {
+std::span<const Value> ReferencePass<Value>::ReadWithWeights(std::span<const TokenId> tokens,
+                                                             std::vector<Value>& weights) {
   assert(length_ == 0);
   const ModelConfig& config = model_.config();
   weights.resize(config.num_layers * config.num_heads * tokens.size() * tokens.size());

@@ -25,7 +25,9 @@ class ReferencePass {
 
   // Reads `tokens` (at least one) at the positions from length() on, which must not exceed the context.
   // The result, [rows, vocabulary_size], is valid until the next call: logits of each token for ReadAll, of the last for ReadLast.
-  std::span<const Value> ReadAll(std::span<const TokenId> tokens) { return Logits(Read(tokens, nullptr), tokens.size()); }
+  std::span<const Value> ReadAll(std::span<const TokenId> tokens) {
+    return Logits(Read(tokens, nullptr), tokens.size());
+  }
   std::span<const Value> ReadLast(std::span<const TokenId> tokens) { return Logits(Read(tokens, nullptr), 1); }
 
   // As ReadAll on an empty pass; also fills `weights` with [layers, heads, T, T], T = tokens.size(): what each head reads.
@@ -40,7 +42,8 @@ class ReferencePass {
 
   const Model& model_;
   size_t length_ = 0;
-  std::vector<std::vector<Value>> tables_;  // by layer: [length, 3·width], q | k | v of every position; k and v are the cache
+  std::vector<std::vector<Value>>
+      tables_;  // by layer: [length, 3·width], q | k | v of every position; k and v are the cache
   std::vector<Value> x_, normed_, mixed_, inner_, projected_, scores_, logits_;
 };
 

@@ -54,7 +54,9 @@ std::vector<size_t> ReadSizes(const Json& list, std::string_view what) {
   if (!list.is_array()) Fail("{} is not a list", what);
   std::vector<size_t> sizes;
   for (const Json& size : list) {
-    if (!size.is_number_unsigned()) Fail("{} holds {}; expected whole numbers from 0 to 2^64-1", what, size.type_name() == std::string("number") ? size.dump() : size.type_name());
+    if (!size.is_number_unsigned())
+      Fail("{} holds {}; expected whole numbers from 0 to 2^64-1", what,
+           size.type_name() == std::string("number") ? size.dump() : size.type_name());
     sizes.push_back(size.get<size_t>());
   }
   return sizes;
@@ -68,8 +70,11 @@ Tensor ReadTensor(const std::string& name, const Json& entry, std::span<const st
   }
   if (entry.size() != 3) Fail("{} has entries besides dtype, shape and data_offsets", what);
   const Json& type = entry["dtype"];
-  const std::optional<size_t> element_bytes = type.is_string() ? TypeSize(type.get_ref<const std::string&>()) : std::nullopt;
-  if (!element_bytes) Fail("{} has an unknown dtype {}", what, type.is_string() ? Quote(type.get_ref<const std::string&>()) : type.type_name());
+  const std::optional<size_t> element_bytes =
+      type.is_string() ? TypeSize(type.get_ref<const std::string&>()) : std::nullopt;
+  if (!element_bytes)
+    Fail("{} has an unknown dtype {}", what,
+         type.is_string() ? Quote(type.get_ref<const std::string&>()) : type.type_name());
 
   Tensor tensor{name, type.get<std::string>(), ReadSizes(entry["shape"], what + ": shape"), {}};
   std::optional<size_t> bytes = *element_bytes;
@@ -81,10 +86,12 @@ Tensor ReadTensor(const std::string& name, const Json& entry, std::span<const st
   if (offsets.size() != 2) Fail("{} has {} data_offsets; expected [begin, end]", what, offsets.size());
   const size_t begin = offsets[0], end = offsets[1];
   if (begin > end || end > data.size()) {
-    Fail("{} has data_offsets [{}, {}]; expected begin ≤ end ≤ {}, the bytes of data in the file", what, begin, end, data.size());
+    Fail("{} has data_offsets [{}, {}]; expected begin ≤ end ≤ {}, the bytes of data in the file", what, begin, end,
+         data.size());
   }
   if (end - begin != *bytes) {
-    Fail("{} is {} {}, which takes {} bytes; its data_offsets span {}", what, tensor.type, tensor.ShapeText(), *bytes, end - begin);
+    Fail("{} is {} {}, which takes {} bytes; its data_offsets span {}", what, tensor.type, tensor.ShapeText(), *bytes,
+         end - begin);
   }
   tensor.data = data.subspan(begin, end - begin);
   return tensor;
@@ -99,11 +106,13 @@ void CheckCoverage(std::vector<Tensor>& tensors, std::span<const std::byte> data
   for (const Tensor& tensor : tensors) {
     const size_t begin = static_cast<size_t>(tensor.data.data() - data.data());
     if (begin != covered) {
-      Fail("{}: tensor {} begins at byte {} of the data; expected {}, where the one before it ends", where, Quote(tensor.name), begin, covered);
+      Fail("{}: tensor {} begins at byte {} of the data; expected {}, where the one before it ends", where,
+           Quote(tensor.name), begin, covered);
     }
     covered += tensor.data.size();
   }
-  if (covered != data.size()) Fail("{}: the tensors end at byte {} of the data; the file has {} bytes of it", where, covered, data.size());
+  if (covered != data.size())
+    Fail("{}: the tensors end at byte {} of the data; the file has {} bytes of it", where, covered, data.size());
 }
 
 void ReadMetadata(const Json& object, std::map<std::string, std::string>& metadata, std::string_view where) {
@@ -125,8 +134,10 @@ float FromHalf(uint16_t half) {
   const float sign = half & 0x8000 ? -1.0f : 1.0f;
   const int exponent = half >> 10 & 31;
   const int fraction = half & 1023;
-  if (exponent == 31) return fraction ? std::numeric_limits<float>::quiet_NaN() : sign * std::numeric_limits<float>::infinity();
-  return sign * (exponent ? std::ldexp(static_cast<float>(1024 + fraction), exponent - 25) : std::ldexp(static_cast<float>(fraction), -24));
+  if (exponent == 31)
+    return fraction ? std::numeric_limits<float>::quiet_NaN() : sign * std::numeric_limits<float>::infinity();
+  return sign * (exponent ? std::ldexp(static_cast<float>(1024 + fraction), exponent - 25)
+                          : std::ldexp(static_cast<float>(fraction), -24));
 }
 
 float FromBrain(uint16_t brain) { return std::bit_cast<float>(static_cast<uint32_t>(brain) << 16); }
@@ -150,9 +161,11 @@ Safetensors ParseSafetensors(std::span<const std::byte> file, std::string_view w
   if (header_bytes > file.size() - 8) {
     Fail("{}: the header would take {} bytes; the file has {} behind the length", where, header_bytes, file.size() - 8);
   }
-  if (header_bytes > kLargestHeader) Fail("{}: the header takes {} bytes; at most {} are read", where, header_bytes, kLargestHeader);
+  if (header_bytes > kLargestHeader)
+    Fail("{}: the header takes {} bytes; at most {} are read", where, header_bytes, kLargestHeader);
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, header_bytes);
-  if (text.empty() || text[0] != '{') Fail("{}: the header does not begin with '{{'; is this a safetensors file?", where);
+  if (text.empty() || text[0] != '{')
+    Fail("{}: the header does not begin with '{{'; is this a safetensors file?", where);
   // An object of objects that hold lists.
   const Json header = ParseJson(text, fmt::format("{}: the header", where), 4);
   const std::span<const std::byte> data = file.subspan(8 + header_bytes);
@@ -172,7 +185,8 @@ Safetensors ParseSafetensors(std::span<const std::byte> file, std::string_view w
 std::vector<float> ToFloats(const Tensor& tensor, std::string_view where) {
   std::vector<float> out(tensor.num_elements());
   if (tensor.type == "F32") {
-    ConvertAll<float>(tensor, [](float x) { return x; }, out);
+    ConvertAll<float>(
+        tensor, [](float x) { return x; }, out);
   } else if (tensor.type == "F16") {
     ConvertAll<uint16_t>(tensor, FromHalf, out);
   } else if (tensor.type == "BF16") {
@@ -180,18 +194,25 @@ std::vector<float> ToFloats(const Tensor& tensor, std::string_view where) {
   } else if (tensor.type == "F64") {
     constexpr double kLargest = std::numeric_limits<float>::max();
     // Beyond float's range the conversion itself would be undefined.
-    ConvertAll<double>(tensor, [](double x) { return std::abs(x) <= kLargest ? static_cast<float>(x) : std::numeric_limits<float>::infinity(); }, out);
+    ConvertAll<double>(
+        tensor,
+        [](double x) {
+          return std::abs(x) <= kLargest ? static_cast<float>(x) : std::numeric_limits<float>::infinity();
+        },
+        out);
   } else {
     Fail("{}: tensor {} is {}; expected F32, F16, BF16 or F64", where, Quote(tensor.name), tensor.type);
   }
   const auto bad = std::find_if(out.begin(), out.end(), [](float x) { return !std::isfinite(x); });
   if (bad != out.end()) {
-    Fail("{}: tensor {} holds {} at element {}; expected finite numbers", where, Quote(tensor.name), tensor.type == "F64" ? "a number that no float can hold" : std::to_string(*bad), bad - out.begin());
+    Fail("{}: tensor {} holds {} at element {}; expected finite numbers", where, Quote(tensor.name),
+         tensor.type == "F64" ? "a number that no float can hold" : std::to_string(*bad), bad - out.begin());
   }
   return out;
 }
 
-std::vector<std::byte> WriteSafetensors(std::span<const Tensor> tensors, const std::map<std::string, std::string>& metadata) {
+std::vector<std::byte> WriteSafetensors(std::span<const Tensor> tensors,
+                                        const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   size_t offset = 0;
@@ -221,7 +242,8 @@ std::vector<std::byte> ReadFileBytes(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (code || !file) Fail("{} cannot be opened: {}", name, std::strerror(errno));
   std::vector<std::byte> bytes(size);
-  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size))) Fail("{}: the file became shorter while it was read", name);
+  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
+    Fail("{}: the file became shorter while it was read", name);
   return bytes;
 }
 

@@ -41,7 +41,8 @@ Safetensors ParseSafetensors(std::span<const std::byte> file, std::string_view w
 std::vector<float> ToFloats(const Tensor& tensor, std::string_view where);
 
 // The bytes of a container with these tensors in this order. Shapes and data must agree.
-std::vector<std::byte> WriteSafetensors(std::span<const Tensor> tensors, const std::map<std::string, std::string>& metadata);
+std::vector<std::byte> WriteSafetensors(std::span<const Tensor> tensors,
+                                        const std::map<std::string, std::string>& metadata);
 
 // The whole of a regular file. Throws Error that names it.
 std::vector<std::byte> ReadFileBytes(const std::filesystem::path& path);

@@ -15,7 +15,8 @@ void CheckSampling(const SamplingOptions& options) {
     Fail("temperature is {}; expected 0 (greedy) or a positive number up to {:.3g}", options.temperature,
          std::numeric_limits<float>::max());
   }
-  if (!(options.top_p > 0 && options.top_p <= 1)) Fail("top_p is {}; expected more than 0 and at most 1", options.top_p);
+  if (!(options.top_p > 0 && options.top_p <= 1))
+    Fail("top_p is {}; expected more than 0 and at most 1", options.top_p);
 }
 
 TokenId Sampler::Draw(std::span<const float> logits, const SamplingOptions& options, uint64_t seed, uint64_t sequence,

@@ -23,7 +23,8 @@ void CheckSampling(const SamplingOptions& options);
 class Sampler {
  public:
   // The id drawn for new character `step` of completion `sequence` under `seed`. `logits` must be finite and `options` checked.
-  TokenId Draw(std::span<const float> logits, const SamplingOptions& options, uint64_t seed, uint64_t sequence, uint64_t step);
+  TokenId Draw(std::span<const float> logits, const SamplingOptions& options, uint64_t seed, uint64_t sequence,
+               uint64_t step);
 
  private:
   std::vector<float> scratch_;

@@ -55,7 +55,8 @@ Score ScoreText(const Model& model, const ScoreRequest& request) {
   const auto bad = std::find_if_not(score.log_probabilities.begin(), score.log_probabilities.end(),
                                     [](double x) { return std::isfinite(x); });
   if (bad != score.log_probabilities.end()) {
-    score.error = fmt::format("the model's logits are not finite before character {}", bad - score.log_probabilities.begin() + 2);
+    score.error =
+        fmt::format("the model's logits are not finite before character {}", bad - score.log_probabilities.begin() + 2);
     score.log_probabilities.clear();
     return score;
   }

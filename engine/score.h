@@ -23,8 +23,9 @@ struct ScoreRequest {
 };
 
 struct Score {
-  std::vector<double> log_probabilities;  // natural; of characters 1, 2, … of the text: the first has nothing to predict it
-  double nats = 0;                        // -Σ of them
+  std::vector<double>
+      log_probabilities;  // natural; of characters 1, 2, … of the text: the first has nothing to predict it
+  double nats = 0;        // -Σ of them
   std::string error;
 };
 

@@ -30,9 +30,7 @@ std::optional<char32_t> DecodeNext(std::string_view text, size_t& at) {
 }
 
 // Controls of C0 and C1, DEL, and the line and paragraph separators, which some readers take for line ends.
-bool NeedsEscape(char32_t c) {
-  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 || c == '\\';
-}
+bool NeedsEscape(char32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 || c == '\\'; }
 
 uint32_t ReadFourHexDigits(std::string_view text, size_t at) {
   uint32_t value = 0;

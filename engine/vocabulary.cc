@@ -27,8 +27,8 @@ Vocabulary::Vocabulary(std::vector<std::string> entries, const ModelConfig& conf
     if (decoded.size() == 1) {
       ids_.emplace(decoded[0], static_cast<TokenId>(id));
     } else if (!is_special(static_cast<TokenId>(id))) {
-      Fail("{}: vocabulary entry {} (id {}) is {} code points; expected one, or a declaration as bos, eos or pad token", where,
-           Quote(entry), id, decoded.size());
+      Fail("{}: vocabulary entry {} (id {}) is {} code points; expected one, or a declaration as bos, eos or pad token",
+           where, Quote(entry), id, decoded.size());
     }
   }
 }

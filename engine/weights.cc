@@ -121,8 +121,8 @@ class Gatherer {
         in_out_ = in_out;
       } else if (in_out != in_out_) {
         const auto text = [](bool is_in_out) { return is_in_out ? "[in, out]" : "[out, in]"; };
-        Fail("{}: tensor {} is stored {}, but {} is {}; all must agree", where_, Quote(tensor.name), text(in_out), Quote(first),
-             text(in_out_));
+        Fail("{}: tensor {} is stored {}, but {} is {}; all must agree", where_, Quote(tensor.name), text(in_out),
+             Quote(first), text(in_out_));
       }
     };
     for (size_t i = 0; i < config_.num_layers; ++i) {
@@ -147,7 +147,8 @@ class Gatherer {
     const auto lacks = std::find_if_not(names.begin(), names.end(), present);
     info_.biases = has != names.end();
     if (info_.biases && lacks != names.end()) {
-      Fail("{}: tensor {} is missing although {} is there; biases are all present or all absent", where_, Quote(*lacks), Quote(*has));
+      Fail("{}: tensor {} is missing although {} is there; biases are all present or all absent", where_, Quote(*lacks),
+           Quote(*has));
     }
     if (config_.biases && *config_.biases != info_.biases) {
       Fail("{}: the configuration says bias {}, but tensor {} is {}", where_, *config_.biases, Quote(names[0]),
@@ -165,7 +166,8 @@ class Gatherer {
   }
 
   Linear TakeLinear(const std::string& name, size_t inputs, size_t outputs) {
-    std::vector<float> weight = in_out_ ? Take(name + ".weight", {inputs, outputs}) : Take(name + ".weight", {outputs, inputs});
+    std::vector<float> weight =
+        in_out_ ? Take(name + ".weight", {inputs, outputs}) : Take(name + ".weight", {outputs, inputs});
     if (!in_out_) weight = Transposed(weight, outputs, inputs);
     return {std::move(weight), TakeBias(name, outputs)};
   }
@@ -203,7 +205,8 @@ class Gatherer {
       Fail("{}: tensor 'wte.weight' is missing, and the configuration does not tie it to 'lm_head.weight'", where_);
     }
     if (!has_head && !says_tied) {
-      Fail("{}: tensor 'lm_head.weight' is missing, and the configuration says that it is not tied to 'wte.weight'", where_);
+      Fail("{}: tensor 'lm_head.weight' is missing, and the configuration says that it is not tied to 'wte.weight'",
+           where_);
     }
     std::vector<float> head = has_head ? TakeRows("lm_head.weight") : TakeRows("wte.weight");
     if (has_wte && has_head) {
@@ -211,8 +214,8 @@ class Gatherer {
       info_.tied = head == weights.wte;
       if (info_.tied) info_.num_parameters -= head.size();
       if (!info_.tied && config_.tied.value_or(false)) {
-        Fail("{}: the configuration ties the head, but tensors {} and {} differ", where_, Quote(Require("wte.weight").name),
-             Quote(Require("lm_head.weight").name));
+        Fail("{}: the configuration ties the head, but tensors {} and {} differ", where_,
+             Quote(Require("wte.weight").name), Quote(Require("lm_head.weight").name));
       }
     } else {
       info_.tied = true;
@@ -224,8 +227,8 @@ class Gatherer {
   void RefuseLeftovers() const {
     for (const auto& [name, tensor] : tensors_) {
       if (!used_.contains(name)) {
-        Fail("{}: tensor {} belongs to no part of a model with {} layers{}", where_, Quote(tensor->name), config_.num_layers,
-             info_.biases ? "" : " and no biases");
+        Fail("{}: tensor {} belongs to no part of a model with {} layers{}", where_, Quote(tensor->name),
+             config_.num_layers, info_.biases ? "" : " and no biases");
       }
     }
   }
@@ -240,7 +243,8 @@ class Gatherer {
 
 }  // namespace
 
-Weights GatherWeights(const std::vector<Tensor>& tensors, const ModelConfig& config, std::string_view where, StorageInfo& info) {
+Weights GatherWeights(const std::vector<Tensor>& tensors, const ModelConfig& config, std::string_view where,
+                      StorageInfo& info) {
   info = {};
   return Gatherer(tensors, config, where, info).Gather();
 }

@@ -52,7 +52,8 @@ struct StorageInfo {
 // Gathers the parameters of a model of shape `config` from `tensors`: any of the prefixes transformer., _orig_mod. and module. in any
 // order, either orientation, tied or not, biases or not. Throws Error that names `where`, the tensor, what was expected and found;
 // leftover tensors, doubles and contradictions are errors.
-Weights GatherWeights(const std::vector<Tensor>& tensors, const ModelConfig& config, std::string_view where, StorageInfo& info);
+Weights GatherWeights(const std::vector<Tensor>& tensors, const ModelConfig& config, std::string_view where,
+                      StorageInfo& info);
 
 }  // namespace octavo
 

@@ -114,7 +114,7 @@ class ConvertTest(unittest.TestCase):
         self.checkpoint, self.out, self.meta = (self.folder / name for name in ("ckpt.pt", "out.safetensors", "meta.pkl"))
 
     def run_converter(self, *options, as_program=False):
-        """(exit status, standard output, standard error); not as a program of its own, to import PyTorch once."""
+        """(exit status, standard output, standard error)."""
         arguments = [str(argument) for argument in (self.checkpoint, self.out, *options)]
         if as_program:
             command = [sys.executable, TOOLS / "convert_nanogpt.py", *arguments]
@@ -195,6 +195,27 @@ class ConvertTest(unittest.TestCase):
         self.check(model, "--activation", "gelu_new", "--start", "€", "--dtype", "F16", dtype=torch.float16, start="€")
         self.check(model, "--activation", "gelu_new", "--dtype", "BF16", dtype=torch.bfloat16)
 
+    def test_views_and_other_types(self):
+        model = random_model()
+        checkpoint = checkpoint_of(model)
+        state = checkpoint["model"]
+        for name, tensor in state.items():
+            if name.endswith("attn.c_proj.weight"):
+                state[name] = tensor.t().contiguous().t()
+            elif name.endswith("c_fc.bias"):
+                state[name] = torch.cat([torch.full((5,), 9.0), tensor])[5:]
+            elif name.endswith("ln_2.weight"):
+                state[name] = tensor.bfloat16()
+            elif name.endswith("ln_2.bias"):
+                state[name] = tensor.half()
+            elif name.endswith("ln_f.weight"):
+                state[name] = torch.nn.Parameter(tensor.double())
+        self.write(checkpoint)
+        self.assertEqual(self.run_converter()[0], 0)
+        tensors, _ = read_safetensors(self.out)
+        for name in model.tensors():
+            self.assertTrue(np.array_equal(tensors[name], state[f"transformer.{name}"].detach().double().numpy()), name)
+
     def test_first_versions_have_no_bias_argument(self):
         for bias in (True, False):
             checkpoint = checkpoint_of(random_model(bias=bias))
@@ -231,6 +252,9 @@ class ConvertTest(unittest.TestCase):
         self.refused("ckpt.pt", "not a checkpoint")
         self.checkpoint.write_bytes(whole[: len(whole) // 2])
         self.refused("ckpt.pt", "not a checkpoint")
+        some_weight = whole.index(random_model().h[0].mlp.c_fc.weight.detach().numpy().tobytes())
+        self.checkpoint.write_bytes(whole[:some_weight] + bytes([whole[some_weight] ^ 1]) + whole[some_weight + 1 :])
+        self.refused("h.0.mlp.c_fc.weight", "cannot be read")
         self.checkpoint.write_bytes(whole)
         self.meta.write_bytes(b"")
         self.refused("meta.pkl", "not a meta.pkl")
@@ -272,6 +296,7 @@ class ConvertTest(unittest.TestCase):
         damage(lambda whole, model, sizes: model.pop("lm_head.weight"), "lm_head.weight is missing")
         damage(lambda whole, model, sizes: model.update({name: model[name].T}), "c_fc.weight", "[24, 96]", "[96, 24]")
         damage(lambda whole, model, sizes: model.update({name: "text"}), "c_fc.weight is not a tensor")
+        damage(lambda whole, model, sizes: model.update({name: model[name].int()}), "c_fc.weight", "IntStorage")
         damage(lambda whole, model, sizes: model[name].view(-1)[5].fill_(float("nan")), "c_fc.weight", "not finite")
 
     def test_refuses_values_beyond_f16(self):

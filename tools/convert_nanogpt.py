@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """Converts a nanoGPT checkpoint (ckpt.pt and its data set's meta.pkl) to octavo's single-file form.
 
-Reads what nanoGPT's train.py writes, compiled or distributed (prefixes `_orig_mod.`, `module.`) or not. Both pickles are opened without
-running any code that they may carry. Only character-level models: GPT-2's own vocabulary of word pieces is refused.
+Reads what nanoGPT's train.py writes, compiled or distributed (prefixes `_orig_mod.`, `module.`) or not. Needs no PyTorch, and opens both
+pickles without running any code that they may carry, which torch.load of 1.13 cannot do: its `weights_only` refuses floats and its
+`pickle_module` is ignored. Only character-level models: GPT-2's own vocabulary of word pieces is refused.
 
     tools/convert_nanogpt.py out/ckpt.pt baby.safetensors --meta data/shakespeare_char/meta.pkl
 """
 
 import argparse
+import collections
+import io
 import itertools
 import os
 import pickle
 import sys
+import zipfile
 
 import numpy as np
 
@@ -19,6 +23,7 @@ from model_file import single_file_metadata, write_safetensors
 
 PREFIXES = ("_orig_mod.", "module.", "transformer.")
 MASKS = (".attn.bias", ".attn.masked_bias")
+STORAGES = {"FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", "BFloat16Storage": "<u2"}
 LARGEST = {"F32": float(np.finfo("f4").max), "F16": float(np.finfo("f2").max), "BF16": 2.0**127 * (2 - 2.0**-7)}
 
 
@@ -43,36 +48,53 @@ def fail(message):
     sys.exit("convert_nanogpt.py: " + " ".join(str(message).split()))
 
 
-class PlainUnpickler(pickle.Unpickler):
-    """Makes dictionaries, strings, numbers and tensors and calls nothing else. (torch.load's `weights_only` of 1.13 knows no floats.)"""
+class StoredTensor:
+    """A tensor of a checkpoint, its numbers not read yet: most belong to the optimizer."""
 
-    ALLOWED = {
-        ("collections", "OrderedDict"),
-        ("torch._utils", "_rebuild_tensor_v2"),
-        ("torch._utils", "_rebuild_parameter"),
+    def __init__(self, storage, offset, shape, strides, *_):
+        self.kind, self.key = storage
+        self.offset, self.shape, self.strides = offset, tuple(shape), tuple(strides)
+
+    def read(self, archive, folder):
+        if self.kind not in STORAGES:
+            raise ValueError(f"it is a torch.{self.kind}")
+        numbers = np.frombuffer(archive.read(f"{folder}/data/{self.key}"), STORAGES[self.kind])[self.offset :]
+        last = sum((size - 1) * stride for size, stride in zip(self.shape, self.strides))
+        if min(self.offset, *self.strides) < 0 or last >= len(numbers):
+            raise ValueError("it reaches beyond its storage")
+        strides = [stride * numbers.itemsize for stride in self.strides]
+        numbers = np.lib.stride_tricks.as_strided(numbers, self.shape, strides)
+        if self.kind == "BFloat16Storage":
+            numbers = (numbers.astype("<u4") << 16).view("<f4")
+        return np.ascontiguousarray(numbers, dtype="<f4")
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Makes dictionaries, strings, numbers and StoredTensors; nothing that a pickle names is ever imported or called."""
+
+    KNOWN = {
+        ("collections", "OrderedDict"): collections.OrderedDict,
+        ("torch._utils", "_rebuild_tensor_v2"): StoredTensor,
+        ("torch._utils", "_rebuild_parameter"): lambda tensor, *_: tensor,
     }
 
     def find_class(self, module, name):
-        if (module, name) not in self.ALLOWED:
+        if module == "torch" and name.endswith("Storage"):
+            return name
+        if (module, name) not in self.KNOWN:
             raise pickle.UnpicklingError(f"it asks for {module}.{name}")
-        return super().find_class(module, name)
+        return self.KNOWN[module, name]
 
-
-class PlainPickle:
-    """What torch.load takes for a pickle module."""
-
-    Unpickler = PlainUnpickler
-
-    @staticmethod
-    def load(file, **options):
-        return PlainUnpickler(file, **options).load()
+    def persistent_load(self, saved):
+        _, kind, key, _, _ = saved  # "storage", type, name in the archive, device, count
+        return kind, key
 
 
 def read_vocabulary(path):
     """The characters of meta.pkl, by id."""
     try:
         with open(path, "rb") as file:
-            meta = PlainPickle.load(file)
+            meta = PlainUnpickler(file).load()
     except OSError as error:
         fail(f"{path}: {error.strerror}; --meta names the meta.pkl of the data set")
     except Exception as error:  # a damaged pickle raises nearly anything
@@ -95,32 +117,31 @@ def read_vocabulary(path):
 
 
 def read_checkpoint(path):
-    """(name without prefix -> tensor, model_args)."""
+    """(name without prefix -> StoredTensor, model_args, a function that reads such a tensor).
+
+    The file is a zip: FOLDER/data.pkl names the storages, FOLDER/data/KEY holds the numbers of one.
+    """
     try:
-        import torch
-    except ImportError as error:
-        fail(f"needs PyTorch to read a checkpoint: {error}")
-    try:
-        file = open(path, "rb")
+        with open(path, "rb") as file:
+            archive = zipfile.ZipFile(io.BytesIO(file.read()))
+        (index,) = (name for name in archive.namelist() if name.endswith("/data.pkl"))
+        checkpoint = PlainUnpickler(archive.open(index)).load()
     except OSError as error:
         fail(f"{path}: {error.strerror}")
-    with file:
-        try:
-            checkpoint = torch.load(file, map_location="cpu", pickle_module=PlainPickle, weights_only=False)
-        except Exception as error:  # a damaged file raises nearly anything
-            fail(f"{path}: not a checkpoint of nanoGPT: {error}")
+    except Exception as error:
+        fail(f"{path}: not a checkpoint of nanoGPT: {error}")
     for key in ("model", "model_args"):
         if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get(key), dict):
             fail(f"{path}: not a checkpoint of nanoGPT: there is no dictionary `{key}` in it")
     tensors = {}
     for name, tensor in checkpoint["model"].items():
+        if not isinstance(name, str) or not isinstance(tensor, StoredTensor):
+            fail(f"{path}: {name} is not a tensor")
         while (prefix := next((p for p in PREFIXES if name.startswith(p)), None)) is not None:
             name = name[len(prefix) :]
-        if not isinstance(tensor, torch.Tensor):
-            fail(f"{path}: {name} is not a tensor")
         if not name.endswith(MASKS):
             tensors[name] = tensor
-    return tensors, checkpoint["model_args"]
+    return tensors, checkpoint["model_args"], lambda tensor: tensor.read(archive, os.path.dirname(index))
 
 
 def read_sizes(path, arguments, tensors):
@@ -162,17 +183,19 @@ def tensor_shapes(sizes):
     yield "lm_head.weight", (rows, width)
 
 
-def checked_arrays(path, tensors, sizes, dtype):
+def checked_arrays(path, tensors, read, sizes, dtype):
     """name -> float32 array, in the order of the model, each one there, of its shape, finite, and nothing left over."""
     arrays = {}
     for name, shape in tensor_shapes(sizes):
         if name not in tensors:
             fail(f"{path}: {name} is missing")
-        if tuple(tensors[name].shape) != shape:
+        if tensors[name].shape != shape:
             fail(f"{path}: {name} has shape {list(tensors[name].shape)}, expected {list(shape)}")
-        arrays[name] = tensors[name].float().numpy()
-        # Written so that NaN fails too.
-        if not (np.abs(arrays[name]) <= LARGEST[dtype]).all():
+        try:
+            arrays[name] = read(tensors[name])
+        except Exception as error:
+            fail(f"{path}: {name} cannot be read: {error}")
+        if not (np.abs(arrays[name]) <= LARGEST[dtype]).all():  # written so that NaN fails too
             fail(f"{path}: {name} has values that are not finite as {dtype}")
     if unknown := sorted(set(tensors) - set(arrays)):
         fail(f"{path}: {unknown[0]} is no tensor of a nanoGPT with {'' if sizes['bias'] else 'no '}biases")
@@ -180,7 +203,7 @@ def checked_arrays(path, tensors, sizes, dtype):
 
 
 def convert(arguments):
-    tensors, model_args = read_checkpoint(arguments.checkpoint)
+    tensors, model_args, read = read_checkpoint(arguments.checkpoint)
     meta = arguments.meta or os.path.join(os.path.dirname(arguments.checkpoint), "meta.pkl")
     vocabulary = read_vocabulary(meta)
     sizes = read_sizes(arguments.checkpoint, model_args, tensors)
@@ -190,7 +213,7 @@ def convert(arguments):
     start = arguments.start if arguments.start is not None else "\n" if "\n" in vocabulary else None
     if start is not None and start not in vocabulary:
         fail(f"--start {start!r} is no character of {meta}")
-    arrays = checked_arrays(arguments.checkpoint, tensors, sizes, arguments.dtype)
+    arrays = checked_arrays(arguments.checkpoint, tensors, read, sizes, arguments.dtype)
     for name in ("wte.weight", "lm_head.weight"):  # nanoGPT pads its vocabulary for speed on GPUs
         arrays[name] = arrays[name][: len(vocabulary)]
     tied = np.array_equal(arrays["wte.weight"], arrays["lm_head.weight"])

@@ -13,7 +13,7 @@ import struct
 import numpy as np
 
 FORMAT = "octavo/1"
-_NUMPY = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I32": "<i4"}
+_NUMPY = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I32": "<i4", "U8": "u1"}
 
 
 def to_bf16_bits(values):

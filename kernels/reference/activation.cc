@@ -17,8 +17,7 @@ Value GeluErf(Value x) {
 // (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)), which does not cancel for negative u.
 template <typename Value>
 Value GeluTanh(Value x) {
-  const Value sqrt_2_over_pi =
-      std::numbers::sqrt2_v<Value> * std::numbers::inv_sqrtpi_v<Value>;
+  const Value sqrt_2_over_pi = std::numbers::sqrt2_v<Value> * std::numbers::inv_sqrtpi_v<Value>;
   const Value u = sqrt_2_over_pi * (x + static_cast<Value>(0.044715) * x * x * x);
   const Value denominator = 1 + std::exp(-2 * u);
   return std::isinf(denominator) ? Value{0} : x / denominator;

@@ -21,9 +21,9 @@ namespace octavo::reference {
 // Preconditions: length ≥ 1. Cost: 4·num_heads·head_size·length FLOP.
 // Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.2.1.
 template <typename Value>
-void DecodeAttention(const Value* query, const Value* keys, const Value* values, size_t stride,
-                     size_t length, size_t num_heads, size_t head_size, Value* out, Value* weights,
-                     size_t weights_stride, Value* scratch);
+void DecodeAttention(const Value* query, const Value* keys, const Value* values, size_t stride, size_t length,
+                     size_t num_heads, size_t head_size, Value* out, Value* weights, size_t weights_stride,
+                     Value* scratch);
 
 // Every position of every row reads itself and those before it, as DecodeAttention does with length = t + 1.
 //
@@ -34,8 +34,8 @@ void DecodeAttention(const Value* query, const Value* keys, const Value* values,
 //
 // Cost: 2·num_rows·width·length·(length + 1) FLOP.
 template <typename Value>
-void CausalAttention(const Value* qkv, size_t num_rows, size_t length, size_t num_heads,
-                     size_t head_size, Value* out, Value* weights, Value* scratch);
+void CausalAttention(const Value* qkv, size_t num_rows, size_t length, size_t num_heads, size_t head_size, Value* out,
+                     Value* weights, Value* scratch);
 
 }  // namespace octavo::reference
 

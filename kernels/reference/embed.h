@@ -20,8 +20,8 @@ namespace octavo::reference {
 //
 // Preconditions: tokens[r] and positions[r] lie within their tables. Cost: num_rows·width additions.
 template <typename Value>
-void Embed(const int32_t* tokens, const int32_t* positions, size_t num_rows,
-           const float* token_table, const float* position_table, size_t width, Value* out);
+void Embed(const int32_t* tokens, const int32_t* positions, size_t num_rows, const float* token_table,
+           const float* position_table, size_t width, Value* out);
 
 }  // namespace octavo::reference
 

@@ -6,8 +6,8 @@
 namespace octavo::reference {
 
 template <typename Value>
-void LayerNorm(const Value* x, size_t num_rows, size_t width, const float* gain, const float* bias,
-               float epsilon, Value* out) {
+void LayerNorm(const Value* x, size_t num_rows, size_t width, const float* gain, const float* bias, float epsilon,
+               Value* out) {
   const Value count = static_cast<Value>(width);
   for (size_t r = 0; r < num_rows; ++r) {
     const Value* row = x + r * width;
@@ -18,8 +18,7 @@ void LayerNorm(const Value* x, size_t num_rows, size_t width, const float* gain,
     for (size_t f = 0; f < width; ++f) squares += (row[f] - mean) * (row[f] - mean);
     const Value deviation = std::sqrt(squares / count + static_cast<Value>(epsilon));
     for (size_t f = 0; f < width; ++f) {
-      out[r * width + f] = (row[f] - mean) / deviation * static_cast<Value>(gain[f]) +
-                           static_cast<Value>(bias[f]);
+      out[r * width + f] = (row[f] - mean) / deviation * static_cast<Value>(gain[f]) + static_cast<Value>(bias[f]);
     }
   }
 }

@@ -16,8 +16,8 @@ namespace octavo::reference {
 // Preconditions: width ≥ 1, epsilon ≥ 0. Cost: about 8·num_rows·width FLOP.
 // Source: Ba, Kiros, Hinton, "Layer Normalization" (2016), equations 3 and 4.
 template <typename Value>
-void LayerNorm(const Value* x, size_t num_rows, size_t width, const float* gain, const float* bias,
-               float epsilon, Value* out);
+void LayerNorm(const Value* x, size_t num_rows, size_t width, const float* gain, const float* bias, float epsilon,
+               Value* out);
 
 }  // namespace octavo::reference
 

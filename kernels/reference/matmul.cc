@@ -4,8 +4,8 @@
 namespace octavo::reference {
 
 template <typename Value>
-void MatMul(const Value* x, size_t num_rows, size_t num_inputs, const float* weight,
-            const float* bias, size_t num_outputs, Value* out) {
+void MatMul(const Value* x, size_t num_rows, size_t num_inputs, const float* weight, const float* bias,
+            size_t num_outputs, Value* out) {
   for (size_t r = 0; r < num_rows; ++r) {
     Value* row = out + r * num_outputs;
     for (size_t n = 0; n < num_outputs; ++n) row[n] = bias ? static_cast<Value>(bias[n]) : Value{0};

@@ -15,8 +15,8 @@ namespace octavo::reference {
 //
 // Cost: 2·num_rows·num_inputs·num_outputs FLOP.
 template <typename Value>
-void MatMul(const Value* x, size_t num_rows, size_t num_inputs, const float* weight,
-            const float* bias, size_t num_outputs, Value* out);
+void MatMul(const Value* x, size_t num_rows, size_t num_inputs, const float* weight, const float* bias,
+            size_t num_outputs, Value* out);
 
 // x[i] += y[i] for i < count: the residual connection that follows a projection. x and y must not overlap.
 template <typename Value>

@@ -4,8 +4,8 @@
 namespace octavo::reference {
 
 template <typename Value>
-void Qkv(const Value* x, size_t num_rows, size_t width, const float* weight, const float* bias,
-         size_t stride, Value* q, Value* k, Value* v) {
+void Qkv(const Value* x, size_t num_rows, size_t width, const float* weight, const float* bias, size_t stride, Value* q,
+         Value* k, Value* v) {
   Value* const parts[3] = {q, k, v};
   for (size_t r = 0; r < num_rows; ++r) {
     for (size_t part = 0; part < 3; ++part) {
@@ -21,9 +21,7 @@ void Qkv(const Value* x, size_t num_rows, size_t width, const float* weight, con
   }
 }
 
-template void Qkv(const double*, size_t, size_t, const float*, const float*, size_t, double*,
-                  double*, double*);
-template void Qkv(const float*, size_t, size_t, const float*, const float*, size_t, float*, float*,
-                  float*);
+template void Qkv(const double*, size_t, size_t, const float*, const float*, size_t, double*, double*, double*);
+template void Qkv(const float*, size_t, size_t, const float*, const float*, size_t, float*, float*, float*);
 
 }  // namespace octavo::reference

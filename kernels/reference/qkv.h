@@ -16,8 +16,8 @@ namespace octavo::reference {
 //
 // Cost: 6·num_rows·width² FLOP.
 template <typename Value>
-void Qkv(const Value* x, size_t num_rows, size_t width, const float* weight, const float* bias,
-         size_t stride, Value* q, Value* k, Value* v);
+void Qkv(const Value* x, size_t num_rows, size_t width, const float* weight, const float* bias, size_t stride, Value* q,
+         Value* k, Value* v);
 
 }  // namespace octavo::reference
 

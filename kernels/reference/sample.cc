@@ -20,8 +20,8 @@ void KeepFirst(const float* values, size_t count, size_t keep, int32_t* order, f
 
 }  // namespace
 
-int32_t Sample(const float* logits, size_t count, float temperature, uint64_t top_k, float top_p,
-               float uniform, float* scratch, int32_t* order) {
+int32_t Sample(const float* logits, size_t count, float temperature, uint64_t top_k, float top_p, float uniform,
+               float* scratch, int32_t* order) {
   const size_t best = static_cast<size_t>(std::max_element(logits, logits + count) - logits);
   if (temperature < std::numeric_limits<float>::min()) return static_cast<int32_t>(best);
   // An id that is not kept has p = -1; one that is may have p = 0 by underflow and still be the last kept.

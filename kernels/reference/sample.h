@@ -22,8 +22,8 @@ namespace octavo::reference {
 //
 // Preconditions: count ≥ 1, temperature finite and ≥ 0, 0 < top_p ≤ 1, 0 ≤ uniform < 1.
 // Sources: top-p, Holtzman et al., "The Curious Case of Neural Text Degeneration" (2019), section 3.1.
-int32_t Sample(const float* logits, size_t count, float temperature, uint64_t top_k, float top_p,
-               float uniform, float* scratch, int32_t* order);
+int32_t Sample(const float* logits, size_t count, float temperature, uint64_t top_k, float top_p, float uniform,
+               float* scratch, int32_t* order);
 
 }  // namespace octavo::reference
 

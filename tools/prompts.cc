@@ -1,0 +1,133 @@
+// Prompts from flags, lines and JSON lines; see prompts.h.
+#include "tools/prompts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/error.h"
+#include "engine/json.h"
+#include "engine/utf8.h"
+#include "tools/command.h"
+
+namespace octavo::tools {
+namespace {
+
+using Json = nlohmann::json;
+
+[[noreturn]] void FailKey(const std::string& key, const Json& value, std::string_view expected) {
+  const std::string found = value.is_structured() ? value.type_name() : Quote(value.dump());
+  throw Error(fmt::format("{} is {}; expected {}", Quote(key), found, expected));
+}
+
+uint64_t ReadUnsigned(const std::string& key, const Json& value, uint64_t least = 0) {
+  if (!value.is_number_unsigned() || value.get<uint64_t>() < least) {
+    FailKey(key, value, fmt::format("a whole number of at least {}", least));
+  }
+  return value.get<uint64_t>();
+}
+
+double ReadNumber(const std::string& key, const Json& value) {
+  if (!value.is_number()) FailKey(key, value, "a number");
+  return value.get<double>();
+}
+
+std::vector<std::string> ReadStops(const std::string& key, const Json& value) {
+  if (value.is_string()) return {value.get<std::string>()};
+  if (!value.is_array()) FailKey(key, value, "a list of strings");
+  std::vector<std::string> stops;
+  for (const Json& stop : value) {
+    if (!stop.is_string()) FailKey(key, stop, "strings in its list");
+    stops.push_back(stop.get<std::string>());
+  }
+  return stops;
+}
+
+}  // namespace
+
+PromptReader::PromptReader(std::vector<std::string> texts, std::optional<Input> input, bool json_lines,
+                           PromptDefaults defaults, bool quiet)
+    : texts_(std::move(texts)),
+      input_(std::move(input)),
+      json_lines_(json_lines),
+      defaults_(std::move(defaults)),
+      quiet_(quiet) {
+  if (texts_.empty() && !input_) texts_.emplace_back();
+}
+
+std::optional<PromptRecord> PromptReader::Next() {
+  PromptRecord record;
+  record.index = next_index_;
+  record.samples = defaults_.samples;
+  record.options = defaults_.options;
+  if (next_index_ < texts_.size()) {
+    record.text = texts_[next_index_++];
+    return record;
+  }
+  std::optional<std::string> line;
+  do {
+    if (!input_ || !(line = input_->NextLine())) return std::nullopt;
+    ++line_;
+    // A blank line is an empty prompt, but between JSON objects it is nothing.
+  } while (json_lines_ && std::all_of(line->begin(), line->end(), [](char c) { return c == ' ' || c == '\t'; }));
+  ++next_index_;
+  record.line = line_;
+  if (json_lines_) {
+    ReadJson(*line, record);
+  } else {
+    record.text = std::move(*line);
+  }
+  return record;
+}
+
+void PromptReader::ReadJson(const std::string& line, PromptRecord& record) {
+  try {
+    const Json object = ParseJson(line, "the line");
+    if (!object.is_object()) throw Error(fmt::format("the line is a JSON {}; expected an object", object.type_name()));
+    // First what an error record repeats.
+    if (const auto id = object.find("id"); id != object.end()) {
+      if (id->is_structured()) FailKey("id", *id, "a string, number or boolean");
+      record.id = *id;
+    }
+    const auto text = object.find("prompt");
+    if (text == object.end()) throw Error("the line has no 'prompt'");
+    if (!text->is_string()) FailKey("prompt", *text, "a string");
+    record.text = text->get<std::string>();
+    for (const auto& [key, value] : object.items()) {
+      if (key == "samples") {
+        record.samples = ReadUnsigned(key, value, 1);
+      } else if (key == "max_chars") {
+        record.options.max_chars = ReadUnsigned(key, value);
+      } else if (key == "seed") {
+        record.seed = ReadUnsigned(key, value);
+      } else if (key == "temperature") {
+        record.options.sampling.temperature = ReadNumber(key, value);
+      } else if (key == "top_k") {
+        record.options.sampling.top_k = ReadUnsigned(key, value);
+      } else if (key == "top_p") {
+        record.options.sampling.top_p = ReadNumber(key, value);
+      } else if (key == "stop") {
+        record.options.stops = ReadStops(key, value);
+      } else if (key != "id" && key != "prompt") {
+        WarnOnce(key);
+      }
+    }
+    CheckOptions(record.options);
+  } catch (const Error& error) {
+    record.error = error.what();
+  }
+}
+
+void PromptReader::WarnOnce(const std::string& key) {
+  constexpr size_t kMostWarnings = 16;
+  if (quiet_ || warned_.size() >= kMostWarnings || !warned_.insert(key).second) return;
+  Complain("{} line {}: unknown key {} is ignored, here and further on", input_->name(), line_, Quote(key));
+}
+
+std::string PromptReader::Describe(const PromptRecord& record) const {
+  return record.line ? fmt::format("{} line {}", input_->name(), *record.line)
+                     : fmt::format("prompt {}", record.index + 1);
+}
+
+}  // namespace octavo::tools

@@ -1,0 +1,60 @@
+// The prompts of `octavo generate`: flags first, then a file of lines or of JSON objects, turned into numbered records.
+#ifndef OCTAVO_TOOLS_PROMPTS_H_
+#define OCTAVO_TOOLS_PROMPTS_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/generate.h"
+#include "tools/io.h"
+
+namespace octavo::tools {
+
+// One prompt as its line asks for it; what it leaves open has the defaults of the command line.
+struct PromptRecord {
+  uint64_t index = 0;               // from 0 over all prompts
+  std::optional<uint64_t> line;     // from 1, where it came from a file
+  nlohmann::json id;                // a string, number or boolean; null where there is none
+  std::optional<std::string> text;  // absent where the line could not be read
+  uint64_t samples = 1;
+  GenerateOptions options;
+  std::optional<uint64_t> seed;  // its own
+  std::string error;             // not empty: the line is bad
+};
+
+struct PromptDefaults {
+  uint64_t samples = 1;
+  GenerateOptions options;
+};
+
+class PromptReader {
+ public:
+  // `texts` come first, then `input` if there is one; neither: one empty prompt.
+  PromptReader(std::vector<std::string> texts, std::optional<Input> input, bool json_lines, PromptDefaults defaults,
+               bool quiet);
+
+  std::optional<PromptRecord> Next();
+
+  // For messages: "prompt 3" or "in.jsonl line 3".
+  std::string Describe(const PromptRecord& record) const;
+
+ private:
+  void ReadJson(const std::string& line, PromptRecord& record);
+  void WarnOnce(const std::string& key);
+
+  std::vector<std::string> texts_;
+  std::optional<Input> input_;
+  bool json_lines_;
+  PromptDefaults defaults_;
+  bool quiet_;
+  uint64_t next_index_ = 0, line_ = 0;
+  std::set<std::string> warned_;
+};
+
+}  // namespace octavo::tools
+
+#endif  // OCTAVO_TOOLS_PROMPTS_H_
