@@ -6,7 +6,8 @@
 #include <numeric>
 
 #include "kernels/reference/activation.h"
-#include "kernels/reference/attention.h"
+#include "kernels/reference/causal_attention.h"
+#include "kernels/reference/decode_attention.h"
 #include "kernels/reference/embed.h"
 #include "kernels/reference/layer_norm.h"
 #include "kernels/reference/matmul.h"

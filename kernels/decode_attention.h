@@ -1,0 +1,40 @@
+// Attention of one new position per sequence, 16 sequences in the lanes, each with its own keys, values and length.
+#ifndef OCTAVO_KERNELS_DECODE_ATTENTION_H_
+#define OCTAVO_KERNELS_DECODE_ATTENTION_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace octavo {
+
+// The cache of 16 sequences: a ring of slots, one a step, shared by all lanes. The newest slot holds every lane's newest position; a lane
+// of length n reads its last n slots. So a lane that begins anew needs no copy: it just starts with length 1.
+//
+//   keys (values alike), head h, slot s, number i, lane r:   h·head_stride + (s·head_size + i)·16 + r
+//
+//   slot     0                          1                …   num_slots - 1
+//            [i 0: 16 lanes][i 1: …] …  [i 0: …] …
+struct DecodeCache {
+  const float* keys = nullptr;  // aligned to 64 bytes, as are values
+  const float* values = nullptr;
+  size_t head_stride = 0;  // at least num_slots · head_size · 16
+  size_t num_slots = 0;
+  size_t newest_slot = 0;
+};
+
+// Per lane r and head h, with n = lengths[r], S = head_size, over the lane's last n slots s, oldest first:
+//   weight[s] = exp(q · k[s] / sqrt(S) - largest) / Σ;  out[h·S + i] = Σ_s weight[s] · v[s, i]
+//
+//   q, out    one panel, num_heads · head_size features, aligned to 64 bytes; they must not overlap
+//   lengths   [16], each from 1 to num_slots
+//   scratch   [16 · max lengths], aligned to 64 bytes
+//
+// What a lane's slots hold beyond its length never reaches it, whatever it is (NaN). Lanes nobody needs take length 1.
+// Order and bits: as CausalAttention, see attention-inl.h. Error: attention_bound.h.
+// Cost: 4 · num_heads · head_size · length FLOP a lane; 128 · num_heads · head_size · max length bytes read, which is what bounds it.
+void DecodeAttention(const float* q, const DecodeCache& cache, const int32_t* lengths, size_t num_heads,
+                     size_t head_size, float* out, float* scratch);
+
+}  // namespace octavo
+
+#endif  // OCTAVO_KERNELS_DECODE_ATTENTION_H_
