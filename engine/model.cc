@@ -5,6 +5,7 @@
 
 #include "engine/fail.h"
 #include "engine/json.h"
+#include "engine/packed_weights.h"
 #include "engine/safetensors.h"
 #include "engine/utf8.h"
 
@@ -134,7 +135,8 @@ Model::Model(ModelConfig config, Vocabulary vocabulary, Weights weights, Storage
       vocabulary_(std::move(vocabulary)),
       weights_(std::move(weights)),
       storage_(std::move(storage)),
-      start_token_(start_token) {}
+      start_token_(start_token),
+      packed_(std::make_shared<const PackedWeights>(weights_)) {}
 
 Model Model::Parse(std::span<const std::byte> bytes, std::string_view where) {
   const Safetensors file = ParseSafetensors(bytes, where);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +16,10 @@
 
 namespace octavo {
 
-// Immutable after loading; any number of threads may use one at once. Move it or pass it by reference: copies copy the parameters.
+struct PackedWeights;
+
+// Immutable after loading; any number of threads may use one at once. Move it or pass it by reference: copies copy the parameters
+// (but share the packed ones).
 class Model {
  public:
   // A built-in model's name, or a path: a .safetensors file in the single-file form, or a directory in the Hugging Face layout
@@ -40,6 +44,7 @@ class Model {
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const Weights& weights() const { return weights_; }
   const StorageInfo& storage() const { return storage_; }
+  const PackedWeights& packed() const { return *packed_; }  // engine/packed_weights.h
 
   // What an empty prompt reads: the file's start character, else '\n', else id 0.
   TokenId start_token() const { return start_token_; }
@@ -50,6 +55,7 @@ class Model {
   Weights weights_;
   StorageInfo storage_;
   TokenId start_token_;
+  std::shared_ptr<const PackedWeights> packed_;
 };
 
 }  // namespace octavo

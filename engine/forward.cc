@@ -1,0 +1,176 @@
+// The forward pass in the vector kernels; see forward.h.
+#include "engine/forward.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+#include "engine/packed_weights.h"
+#include "kernels/causal_attention.h"
+#include "kernels/decode_attention.h"
+#include "kernels/embed.h"
+#include "kernels/layer_norm.h"
+#include "kernels/matmul.h"
+#include "kernels/qkv.h"
+
+namespace octavo {
+namespace {
+
+void Resize(Workspace& work, size_t rows, const ModelConfig& config) {
+  work.x.resize(PanelFloats(rows, config.width));
+  work.normed.resize(PanelFloats(rows, config.width));
+  work.mixed.resize(PanelFloats(rows, config.width));
+  work.inner.resize(PanelFloats(rows, config.inner_width));
+}
+
+Epilogue ActivationEpilogue(ActivationKind kind) {
+  switch (kind) {
+    case ActivationKind::kGeluErf:
+      return Epilogue::kGeluErf;
+    case ActivationKind::kGeluTanh:
+      return Epilogue::kGeluTanh;
+    case ActivationKind::kRelu:
+      break;
+  }
+  return Epilogue::kRelu;
+}
+
+void Normalize(const Norm& norm, const ModelConfig& config, const float* x, size_t rows, float* out) {
+  LayerNorm(x, rows, config.width, norm.gain.data(), norm.bias.data(), config.layer_norm_epsilon, out);
+}
+
+// What follows attention in a block: x += mixed · c_proj; x += activation(layer_norm(x) · c_fc) · mlp.c_proj. Panels from `panel` on.
+void FinishBlock(const Model& model, size_t layer, size_t rows, size_t panel, Workspace& work) {
+  const ModelConfig& config = model.config();
+  const PackedLayer& packed = model.packed().layers[layer];
+  const size_t skip = panel * kPanelRows * config.width, live = rows - panel * kPanelRows;
+  float* x = work.x.data() + skip;
+  float* normed = work.normed.data() + skip;
+  MatMul(work.mixed.data() + skip, live, packed.attn_proj.matrix(), Epilogue::kAddResidual, x);
+  Normalize(model.weights().layers[layer].ln_2, config, x, live, normed);
+  MatMul(normed, live, packed.c_fc.matrix(), ActivationEpilogue(config.activation), work.inner.data());
+  MatMul(work.inner.data(), live, packed.mlp_proj.matrix(), Epilogue::kAddResidual, x);
+}
+
+// Final norm and head of `rows` rows from `x` on.
+float* Head(const Model& model, const float* x, size_t rows, Workspace& work) {
+  work.logits.resize(PanelFloats(rows, model.config().vocabulary_size));
+  Normalize(model.weights().ln_f, model.config(), x, rows, work.normed.data());
+  MatMul(work.normed.data(), rows, model.packed().lm_head.matrix(), Epilogue::kStore, work.logits.data());
+  return work.logits.data();
+}
+
+}  // namespace
+
+TextPass::TextPass(const Model& model) : model_(model), tables_(model.config().num_layers) {}
+
+void TextPass::Read(std::span<const TokenId> tokens, size_t first_needed, float* weights) {
+  const ModelConfig& config = model_.config();
+  const Weights& parameters = model_.weights();
+  const size_t rows = tokens.size(), width = config.width, heads = config.num_heads, size = config.head_size();
+  const size_t panel_stride = 3 * width * kPanelRows, padded = NumPanels(rows) * kPanelRows;
+  assert(rows > 0 && rows <= config.context_length && first_needed < rows);
+  length_ = rows;
+  Resize(work_, rows, config);
+  work_.scratch.resize(PanelFloats(rows, kPanelRows));
+  tokens_.assign(padded, 0);
+  positions_.assign(padded, 0);
+  std::copy(tokens.begin(), tokens.end(), tokens_.begin());
+  std::iota(positions_.begin(), positions_.begin() + static_cast<std::ptrdiff_t>(rows), 0);
+
+  Embed(tokens_.data(), positions_.data(), rows, parameters.wte.data(), parameters.wpe.data(), width, work_.x.data());
+  for (size_t i = 0; i < config.num_layers; ++i) {
+    tables_[i].resize(PanelFloats(rows, 3 * width));
+    float* table = tables_[i].data();
+    const size_t first_panel = i + 1 == config.num_layers ? first_needed / kPanelRows : 0;
+    const auto part = [&](size_t number) {
+      return HeadLayout{table + number * width * kPanelRows, panel_stride, size * kPanelRows};
+    };
+    Normalize(parameters.layers[i].ln_1, config, work_.x.data(), rows, work_.normed.data());
+    Qkv(work_.normed.data(), rows, model_.packed().layers[i].c_attn.matrix(), heads, size, part(0), part(1), part(2));
+    CausalAttention(table, rows, first_panel, heads, size, work_.mixed.data(), weights, work_.scratch.data());
+    FinishBlock(model_, i, rows, first_panel, work_);
+    if (weights) weights += heads * rows * rows;
+  }
+}
+
+const float* TextPass::Logits(size_t panel) {
+  const size_t begin = panel * kPanelRows;
+  return Head(model_, work_.x.data() + begin * model_.config().width, std::min(length_ - begin, kPanelRows), work_);
+}
+
+const float* TextPass::Table(size_t layer, size_t panel) const {
+  return tables_[layer].data() + panel * 3 * model_.config().width * kPanelRows;
+}
+
+StepPass::StepPass(const Model& model, size_t num_panels) : model_(model), num_panels_(num_panels) {
+  const ModelConfig& config = model.config();
+  keys_.resize(CacheOffset(config.num_layers, 0));
+  values_.resize(keys_.size());
+  Resize(work_, num_lanes(), config);
+  q_.resize(PanelFloats(num_lanes(), config.width));
+  work_.scratch.resize(PanelFloats(config.context_length, kPanelRows));
+}
+
+size_t StepPass::CacheOffset(size_t layer, size_t panel) const {
+  return (layer * num_panels_ + panel) * model_.config().context_length * model_.config().width * kPanelRows;
+}
+
+size_t StepPass::PreviousSlot(size_t back) const {
+  const size_t slots = model_.config().context_length;
+  return (newest_slot_ + slots - back % slots) % slots;
+}
+
+float* StepPass::Step(const int32_t* tokens, const int32_t* positions, size_t num_live) {
+  const ModelConfig& config = model_.config();
+  const Weights& parameters = model_.weights();
+  const size_t width = config.width, heads = config.num_heads, size = config.head_size(), slots = config.context_length;
+  const size_t panels = NumPanels(num_live), head_stride = slots * size * kPanelRows;
+  newest_slot_ = newest_slot_ + 1 == slots ? 0 : newest_slot_ + 1;
+  const auto cache_part = [&](AlignedFloats& part, size_t layer) {
+    return HeadLayout{part.data() + CacheOffset(layer, 0) + newest_slot_ * size * kPanelRows, CacheOffset(0, 1), head_stride};
+  };
+  const HeadLayout q{q_.data(), width * kPanelRows, size * kPanelRows};
+
+  Embed(tokens, positions, num_live, parameters.wte.data(), parameters.wpe.data(), width, work_.x.data());
+  for (size_t i = 0; i < config.num_layers; ++i) {
+    Normalize(parameters.layers[i].ln_1, config, work_.x.data(), num_live, work_.normed.data());
+    Qkv(work_.normed.data(), num_live, model_.packed().layers[i].c_attn.matrix(), heads, size, q, cache_part(keys_, i),
+        cache_part(values_, i));
+    for (size_t panel = 0; panel < panels; ++panel) {
+      int32_t lengths[kPanelRows];
+      for (size_t r = 0; r < kPanelRows; ++r) {
+        const size_t lane = panel * kPanelRows + r;
+        lengths[r] = lane < num_live ? positions[lane] + 1 : 1;
+      }
+      const DecodeCache cache{keys_.data() + CacheOffset(i, panel), values_.data() + CacheOffset(i, panel), head_stride, slots,
+                              newest_slot_};
+      const size_t offset = panel * width * kPanelRows;
+      DecodeAttention(q_.data() + offset, cache, lengths, heads, size, work_.mixed.data() + offset, work_.scratch.data());
+    }
+    FinishBlock(model_, i, num_live, 0, work_);
+  }
+  return Head(model_, work_.x.data(), num_live, work_);
+}
+
+void StepPass::Load(size_t lane, const TextPass& pass, size_t count) {
+  const ModelConfig& config = model_.config();
+  const size_t width = config.width, size = config.head_size(), head_stride = config.context_length * size * kPanelRows;
+  const size_t panel = lane / kPanelRows, row = lane % kPanelRows;
+  for (size_t i = 0; i < config.num_layers; ++i) {
+    float* keys = keys_.data() + CacheOffset(i, panel) + row;
+    float* values = values_.data() + CacheOffset(i, panel) + row;
+    for (size_t t = 0; t < count; ++t) {
+      // The next step takes the slot behind newest_slot_; position count - 1 belongs in newest_slot_ itself.
+      const size_t slot = PreviousSlot(count - 1 - t) * size * kPanelRows;
+      const float* from = pass.Table(i, t / kPanelRows) + width * kPanelRows + t % kPanelRows;
+      for (size_t f = 0; f < width; ++f) {
+        const size_t to = f / size * head_stride + slot + f % size * kPanelRows;
+        keys[to] = from[f * kPanelRows];
+        values[to] = from[(width + f) * kPanelRows];
+      }
+    }
+  }
+}
+
+}  // namespace octavo
