@@ -128,7 +128,8 @@ float* StepPass::Step(const int32_t* tokens, const int32_t* positions, size_t nu
   const size_t panels = NumPanels(num_live), head_stride = slots * size * kPanelRows;
   newest_slot_ = newest_slot_ + 1 == slots ? 0 : newest_slot_ + 1;
   const auto cache_part = [&](AlignedFloats& part, size_t layer) {
-    return HeadLayout{part.data() + CacheOffset(layer, 0) + newest_slot_ * size * kPanelRows, CacheOffset(0, 1), head_stride};
+    return HeadLayout{part.data() + CacheOffset(layer, 0) + newest_slot_ * size * kPanelRows, CacheOffset(0, 1),
+                      head_stride};
   };
   const HeadLayout q{q_.data(), width * kPanelRows, size * kPanelRows};
 
@@ -143,10 +144,11 @@ float* StepPass::Step(const int32_t* tokens, const int32_t* positions, size_t nu
         const size_t lane = panel * kPanelRows + r;
         lengths[r] = lane < num_live ? positions[lane] + 1 : 1;
       }
-      const DecodeCache cache{keys_.data() + CacheOffset(i, panel), values_.data() + CacheOffset(i, panel), head_stride, slots,
-                              newest_slot_};
+      const DecodeCache cache{keys_.data() + CacheOffset(i, panel), values_.data() + CacheOffset(i, panel), head_stride,
+                              slots, newest_slot_};
       const size_t offset = panel * width * kPanelRows;
-      DecodeAttention(q_.data() + offset, cache, lengths, heads, size, work_.mixed.data() + offset, work_.scratch.data());
+      DecodeAttention(q_.data() + offset, cache, lengths, heads, size, work_.mixed.data() + offset,
+                      work_.scratch.data());
     }
     FinishBlock(model_, i, num_live, 0, work_);
   }

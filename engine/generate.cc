@@ -1,165 +1,117 @@
-// Writing text character by character; see generate.h.
+// Writing texts: checks, one completion, and many through groups of lanes; see generate.h.
 #include "engine/generate.h"
 
 #include <algorithm>
-#include <cmath>
-#include <deque>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "engine/fail.h"
+#include "engine/group.h"
 #include "engine/parallel.h"
-#include "engine/reference_pass.h"
-#include "engine/stop_matcher.h"
 #include "engine/utf8.h"
-#include "kernels/reference/softmax.h"
 
 namespace octavo {
 namespace {
 
-// The end of a text as the model sees it: its last characters in seats 0…T-1, by one of the window rules.
-class Window {
+// Panels of sequences that one group steps together: each weight that is broadcast then feeds four multiply-adds.
+constexpr size_t kPanelsPerGroup = 4;
+
+// Requests in, completions out in the same order, between groups on several threads. Finished completions wait for those before them, and
+// no request is taken that is more than `window` ahead of the oldest unfinished one, so memory is bounded.
+class OrderedQueue {
  public:
-  Window(const Model& model, Overflow overflow)
-      : pass_(model), seats_(model.config().context_length), overflow_(overflow) {}
+  using Next = std::function<std::optional<GenerateRequest>()>;
+  using Emit = std::function<void(const GenerateRequest&, Completion&&)>;
 
-  // Reads a prompt. False when it is longer than the context and the rule is kStop.
-  bool Start(std::span<const TokenId> prompt) {
-    if (overflow_ == Overflow::kStop && prompt.size() > seats_) return false;
-    KeepLast(prompt, seats_);
-    logits_ = pass_.ReadLast(tail_);
-    return true;
-  }
+  OrderedQueue(const Next& next, const Emit& emit, size_t window) : next_(next), emit_(emit), window_(window) {}
 
-  // Reads one more character. False when it has no seat and the rule is kStop.
-  bool Append(TokenId token) {
-    tail_.push_back(token);
-    if (pass_.length() < seats_) {
-      logits_ = pass_.ReadLast({&token, 1});
-      return true;
+  std::optional<Group::Queue::Item> Take(bool wait) {
+    std::unique_lock lock(mutex_);
+    // Who has nothing else to do waits for room; who has lanes in hand goes on with them, since one of those may be the oldest.
+    if (wait) room_.wait(lock, [&] { return ended_ || taken_ < emitted_ + window_; });
+    if (ended_ || taken_ >= emitted_ + window_) return std::nullopt;
+    std::optional<GenerateRequest> request;
+    try {
+      request = next_();
+      if (request && request->error.empty()) CheckOptions(request->options);
+    } catch (...) {
+      request.reset();
+      End(std::current_exception());
     }
-    if (overflow_ == Overflow::kStop) return false;
-    const size_t keep = overflow_ == Overflow::kSlide ? seats_ : std::max<size_t>(1, seats_ / 2);
-    tail_.erase(tail_.begin(), tail_.end() - static_cast<std::ptrdiff_t>(keep));
-    pass_.Reset();
-    logits_ = pass_.ReadLast(tail_);
-    return true;
-  }
-
-  // Of the character behind the last one read.
-  std::span<const double> logits() const { return logits_; }
-
- private:
-  void KeepLast(std::span<const TokenId> text, size_t count) {
-    text = text.last(std::min(text.size(), count));
-    tail_.assign(text.begin(), text.end());
-  }
-
-  ReferencePass<double> pass_;
-  const size_t seats_;
-  const Overflow overflow_;
-  std::vector<TokenId> tail_;  // the characters in the seats
-  std::span<const double> logits_;
-};
-
-// Running totals of Σ ln p, as far back as a stop string can cut.
-class LogProbability {
- public:
-  explicit LogProbability(const std::vector<std::string>& stops) : totals_{0.0} {
-    for (const std::string& stop : stops) longest_ = std::max(longest_, DecodeUtf8(stop).size());
-  }
-  void Add(double log_probability) {
-    totals_.push_back(totals_.back() + log_probability);
-    if (totals_.size() > longest_ + 1) totals_.pop_front();
-  }
-  void DropLast(size_t count) { totals_.resize(totals_.size() - count); }
-  double total() const { return totals_.back(); }
-
- private:
-  size_t longest_ = 0;
-  std::deque<double> totals_;
-};
-
-class Writer {
- public:
-  Writer(const Model& model, const GenerateRequest& request, const std::function<void(std::string_view)>& on_text)
-      : model_(model),
-        request_(request),
-        on_text_(on_text),
-        window_(model, request.options.overflow),
-        matcher_(request.options.stops),
-        log_probability_(request.options.stops) {}
-
-  Completion Run() {
-    completion_.finish = Write();
-    completion_.log_probability = log_probability_.total();
-    Show(completion_.text.size());
-    return std::move(completion_);
-  }
-
- private:
-  Finish Write() {
-    const uint64_t max_chars = request_.options.max_chars;
-    if (max_chars == 0) return Finish::kLength;
-    const TokenId start = model_.start_token();
-    const std::span<const TokenId> prompt = request_.prompt;
-    if (!window_.Start(prompt.empty() ? std::span(&start, 1) : prompt)) return Finish::kContext;
-    for (uint64_t step = 0;; ++step) {
-      const std::optional<TokenId> token = Draw(step);
-      if (!token) return Finish::kError;
-      if (model_.vocabulary().is_end(*token) || Print(*token)) return Finish::kStop;
-      if (step + 1 == max_chars) return Finish::kLength;
-      if (!window_.Append(*token)) return Finish::kContext;
-    }
-  }
-
-  std::optional<TokenId> Draw(uint64_t step) {
-    const std::span<const double> logits = window_.logits();
-    logits_.assign(logits.begin(), logits.end());
-    if (!std::all_of(logits_.begin(), logits_.end(), [](float x) { return std::isfinite(x); })) {
-      completion_.error = fmt::format("the model's logits are not finite at new character {}", step + 1);
+    if (!request) {
+      End(nullptr);
       return std::nullopt;
     }
-    const TokenId token = sampler_.Draw(logits_, request_.options.sampling, request_.seed, request_.sequence, step);
-    log_softmax_.resize(logits.size());
-    reference::LogSoftmax(logits.data(), 1, logits.size(), log_softmax_.data());
-    return token;
+    return Group::Queue::Item{taken_++, std::move(*request)};
   }
 
-  // Adds a character to the text. True when that completes a stop string, which is cut off again.
-  bool Print(TokenId token) {
-    const std::string_view character = model_.vocabulary().text(token);
-    if (character.empty()) return false;
-    std::string& text = completion_.text;
-    text += character;
-    ++completion_.num_chars;
-    log_probability_.Add(log_softmax_[static_cast<size_t>(token)]);
-    if (const size_t cut = matcher_.CutBytes(text)) {
-      const size_t characters = DecodeUtf8(std::string_view(text).substr(text.size() - cut)).size();
-      text.resize(text.size() - cut);
-      completion_.num_chars -= characters;
-      log_probability_.DropLast(characters);
-      return true;
+  void Put(uint64_t number, GenerateRequest&& request, Completion&& completion) {
+    std::unique_lock lock(mutex_);
+    finished_.emplace(number, Done{std::move(request), std::move(completion)});
+    if (emitting_) return;
+    emitting_ = true;
+    // Emits without the lock, so that others go on taking and putting while the output is slow.
+    for (auto first = finished_.begin(); first != finished_.end() && first->first == emitted_;
+         first = finished_.begin()) {
+      Done done = std::move(first->second);
+      finished_.erase(first);
+      lock.unlock();
+      if (!failed_) EmitOne(done);
+      lock.lock();
+      ++emitted_;
+      room_.notify_all();
     }
-    if (on_text_) Show(text.size() - matcher_.HeldBackBytes(text));
-    return false;
+    emitting_ = false;
   }
 
-  void Show(size_t end) {
-    if (on_text_ && end > shown_) on_text_(std::string_view(completion_.text).substr(shown_, end - shown_));
-    shown_ = std::max(shown_, end);
+  // Ends the run for all groups when one of them cannot go on.
+  void Abort(std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    End(std::move(error));
   }
 
-  const Model& model_;
-  const GenerateRequest& request_;
-  const std::function<void(std::string_view)>& on_text_;
-  Window window_;
-  Sampler sampler_;
-  StopMatcher matcher_;
-  LogProbability log_probability_;
-  Completion completion_;
-  size_t shown_ = 0;
-  std::vector<float> logits_;
-  std::vector<double> log_softmax_;
+  // Throws what next, emit or a group threw.
+  void Rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  struct Done {
+    GenerateRequest request;
+    Completion completion;
+  };
+
+  void EmitOne(Done& done) {
+    try {
+      emit_(done.request, std::move(done.completion));
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      End(std::current_exception());
+    }
+  }
+
+  // No more requests; with an error, no more output either.
+  void End(std::exception_ptr error) {
+    ended_ = true;
+    if (error && !error_) error_ = error;
+    failed_ = error_ != nullptr;
+    room_.notify_all();
+  }
+
+  const Next& next_;
+  const Emit& emit_;
+  const size_t window_;
+  std::mutex mutex_;
+  std::condition_variable room_;
+  uint64_t taken_ = 0, emitted_ = 0;
+  bool ended_ = false, emitting_ = false;
+  std::atomic<bool> failed_ = false;
+  std::map<uint64_t, Done> finished_;
+  std::exception_ptr error_;
 };
 
 }  // namespace
@@ -179,23 +131,35 @@ void CheckOptions(const GenerateOptions& options) {
 Completion Generate(const Model& model, const GenerateRequest& request,
                     const std::function<void(std::string_view)>& on_text) {
   CheckOptions(request.options);
-  if (!request.error.empty()) {
-    Completion failed;
-    failed.finish = Finish::kError;
-    failed.error = request.error;
-    return failed;
-  }
-  return Writer(model, request, on_text).Run();
+  Completion result;
+  bool given = false;
+  const Group::Queue queue{
+      [&](bool) -> std::optional<Group::Queue::Item> {
+        if (std::exchange(given, true)) return std::nullopt;
+        return Group::Queue::Item{0, request};
+      },
+      [&](uint64_t, GenerateRequest&&, Completion&& completion) { result = std::move(completion); }};
+  Group(model, 1, queue, on_text ? &on_text : nullptr).Run();
+  return result;
 }
 
 void GenerateAll(const Model& model, int num_threads, const std::function<std::optional<GenerateRequest>()>& next,
                  const std::function<void(const GenerateRequest&, Completion&&)>& emit) {
-  // Some requests ahead of the slowest keep every thread busy.
-  const size_t in_flight = 16 * static_cast<size_t>(num_threads);
-  WithThreads(num_threads, [&] {
-    OrderedPipeline<GenerateRequest, Completion>(
-        in_flight, next, [&](const GenerateRequest& request) { return Generate(model, request); }, emit);
+  const size_t lanes = static_cast<size_t>(num_threads) * kPanelsPerGroup * kPanelRows;
+  // Completions of different lengths finish out of order: a few groups' worth may wait.
+  OrderedQueue queue(next, emit, 8 * lanes);
+  const Group::Queue view{[&](bool wait) { return queue.Take(wait); },
+                          [&](uint64_t number, GenerateRequest&& request, Completion&& completion) {
+                            queue.Put(number, std::move(request), std::move(completion));
+                          }};
+  RunOnThreads(num_threads, [&](size_t) {
+    try {
+      Group(model, kPanelsPerGroup, view, nullptr).Run();
+    } catch (...) {
+      queue.Abort(std::current_exception());
+    }
   });
+  queue.Rethrow();
 }
 
 }  // namespace octavo

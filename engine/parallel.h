@@ -2,9 +2,11 @@
 #ifndef OCTAVO_ENGINE_PARALLEL_H_
 #define OCTAVO_ENGINE_PARALLEL_H_
 
+#include <oneapi/tbb/enumerable_thread_specific.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/parallel_pipeline.h>
+#include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 
 #include <cstddef>
@@ -20,6 +22,16 @@ template <typename Work>
 void WithThreads(int num_threads, const Work& work) {
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(num_threads));
   tbb::task_arena(num_threads).execute(work);
+}
+
+// Runs work(0) … work(num_threads - 1) side by side, each on a thread of its own; they may wait for each other.
+template <typename Work>
+void RunOnThreads(int num_threads, const Work& work) {
+  if (num_threads == 1) return work(size_t{0});
+  WithThreads(num_threads, [&] {
+    // One task a thread: as many as the arena has, and none is split.
+    tbb::parallel_for(size_t{0}, static_cast<size_t>(num_threads), work, tbb::simple_partitioner());
+  });
 }
 
 // next() → work(item) in parallel → emit(item, result) in the order of next; at most `in_flight` items exist at once.

@@ -7,35 +7,35 @@
 #include <span>
 
 #include "engine/fail.h"
+#include "engine/forward.h"
 #include "engine/parallel.h"
-#include "engine/reference_pass.h"
-#include "kernels/reference/softmax.h"
+#include "kernels/softmax.h"
 
 namespace octavo {
 namespace {
 
 // Scores text[begin + 1 …] from the window that begins at `begin`, from character `first` on, into out[character - 1].
-void ScoreWindow(const Model& model, std::span<const TokenId> text, size_t begin, size_t first, std::span<double> out) {
+void ScoreWindow(TextPass& pass, const Model& model, std::span<const TokenId> text, size_t begin, size_t first,
+                 std::span<double> out) {
   const size_t length = std::min(model.config().context_length, text.size() - 1 - begin);
-  const size_t vocabulary = model.config().vocabulary_size;
-  ReferencePass<double> pass(model);
-  const std::span<const double> logits = pass.ReadAll(text.subspan(begin, length));
-  std::vector<double> log_softmax(vocabulary);
-  for (size_t i = first - begin - 1; i < length; ++i) {
-    reference::LogSoftmax(logits.data() + i * vocabulary, 1, vocabulary, log_softmax.data());
-    out[begin + i] = log_softmax[static_cast<size_t>(text[begin + i + 1])];
+  const size_t first_needed = first - begin - 1;
+  pass.Read(text.subspan(begin, length), first_needed);
+  for (size_t panel = first_needed / kPanelRows; panel < NumPanels(length); ++panel) {
+    const size_t row_begin = panel * kPanelRows, rows = std::min(kPanelRows, length - row_begin);
+    int32_t successors[kPanelRows] = {};
+    for (size_t r = 0; r < rows; ++r) successors[r] = text[begin + row_begin + r + 1];
+    float log_probabilities[kPanelRows];
+    LogProbabilityOf(pass.Logits(panel), kPanelRows, model.config().vocabulary_size, successors, log_probabilities);
+    for (size_t r = 0; r < rows; ++r) {
+      if (row_begin + r >= first_needed) out[begin + row_begin + r] = static_cast<double>(log_probabilities[r]);
+    }
   }
 }
 
-}  // namespace
+// One pass a thread, made when the thread first needs it.
+using Passes = tbb::enumerable_thread_specific<TextPass>;
 
-void CheckStride(const Model& model, size_t stride) {
-  if (stride > model.config().context_length) {
-    Fail("stride is {}; expected 1 to {}, the context length", stride, model.config().context_length);
-  }
-}
-
-Score ScoreText(const Model& model, const ScoreRequest& request) {
+Score ScoreWith(Passes& passes, const Model& model, const ScoreRequest& request) {
   CheckStride(model, request.stride);
   Score score;
   score.error = request.error;
@@ -50,7 +50,7 @@ Score ScoreText(const Model& model, const ScoreRequest& request) {
   tbb::parallel_for(size_t{0}, num_windows, [&](size_t i) {
     const size_t begin = i * stride;
     const size_t first = i == 0 ? 1 : begin - stride + context + 1;
-    ScoreWindow(model, text, begin, first, score.log_probabilities);
+    ScoreWindow(passes.local(), model, text, begin, first, score.log_probabilities);
   });
   const auto bad = std::find_if_not(score.log_probabilities.begin(), score.log_probabilities.end(),
                                     [](double x) { return std::isfinite(x); });
@@ -64,12 +64,26 @@ Score ScoreText(const Model& model, const ScoreRequest& request) {
   return score;
 }
 
+}  // namespace
+
+void CheckStride(const Model& model, size_t stride) {
+  if (stride > model.config().context_length) {
+    Fail("stride is {}; expected 1 to {}, the context length", stride, model.config().context_length);
+  }
+}
+
+Score ScoreText(const Model& model, const ScoreRequest& request) {
+  Passes passes([&] { return TextPass(model); });
+  return ScoreWith(passes, model, request);
+}
+
 void ScoreAll(const Model& model, int num_threads, const std::function<std::optional<ScoreRequest>()>& next,
               const std::function<void(const ScoreRequest&, Score&&)>& emit) {
   const size_t in_flight = 16 * static_cast<size_t>(num_threads);
+  Passes passes([&] { return TextPass(model); });
   WithThreads(num_threads, [&] {
     OrderedPipeline<ScoreRequest, Score>(
-        in_flight, next, [&](const ScoreRequest& request) { return ScoreText(model, request); }, emit);
+        in_flight, next, [&](const ScoreRequest& request) { return ScoreWith(passes, model, request); }, emit);
   });
 }
 

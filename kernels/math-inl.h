@@ -176,18 +176,6 @@ HWY_INLINE V GeluTanh(D d, V x) {
   return hn::NegMulAdd(hn::Mul(p, p), a, Relu(d, x));
 }
 
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V Log(D, V x) { return x; }
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V GeluTanh(D d, V x) {
-  const V u = hn::Mul(x, hn::MulAdd(hn::Mul(x, x), hn::Set(d, -2*0.7978845608f*0.044715f), hn::Set(d, -2*0.7978845608f)));
-  return hn::Div(x, hn::Add(hn::Set(d, 1.0f), Exp(d, u)));
-}
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V GeluErf(D d, V x) { return GeluTanh(d, x); }
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V Relu(D d, V x) { return hn::Max(x, hn::Zero(d)); }
-
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace octavo

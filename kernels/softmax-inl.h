@@ -33,6 +33,14 @@ HWY_INLINE VF SumOfExp(const float* x, size_t count, VF largest) {
   return sum;
 }
 
+// 0, or NaN where a number is not finite: infinity times zero is NaN.
+HWY_INLINE VF ZeroIfFinite(const float* x, size_t count) {
+  const DF d;
+  VF check = hn::Zero(d);
+  for (size_t i = 0; i < count; ++i) check = hn::MulAdd(hn::Load(d, x + i * kPanelRows), hn::Zero(d), check);
+  return check;
+}
+
 HWY_NOINLINE void Softmax(const float* x, size_t num_rows, size_t count, float* out) {
   const DF d;
   for (size_t panel = 0; panel < NumPanels(num_rows); ++panel, x += kPanelRows * count, out += kPanelRows * count) {
@@ -75,7 +83,8 @@ HWY_NOINLINE void LogProbabilityOf(const float* x, size_t num_rows, size_t count
     for (size_t v = 0; v < kPanelRows; v += kLanes) {
       const VF largest = LargestOf(x + v, count);
       const VF log_sum = Log(d, SumOfExp(x + v, count, largest));
-      hn::StoreU(hn::Sub(hn::Sub(hn::Load(d, chosen + v), largest), log_sum), d, out + v);
+      const VF log_probability = hn::Sub(hn::Sub(hn::Load(d, chosen + v), largest), log_sum);
+      hn::StoreU(hn::Add(log_probability, ZeroIfFinite(x + v, count)), d, out + v);
     }
   }
 }

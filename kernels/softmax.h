@@ -22,6 +22,7 @@ void Softmax(const float* x, size_t num_rows, size_t count, float* out);
 void LogSoftmax(const float* x, size_t num_rows, size_t count, float* out);
 
 // out[r] = LogSoftmax(x)[r, ids[r]] for the rows of whole panels: ids and out have 16 · NumPanels(num_rows) entries, ids all valid.
+// A row that holds any number that is not finite gives NaN.
 void LogProbabilityOf(const float* x, size_t num_rows, size_t count, const int32_t* ids, float* out);
 
 constexpr float kSoftmaxBound = 8;

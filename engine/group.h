@@ -1,0 +1,63 @@
+// A group of lanes that live on one thread: sequences that are written side by side, a step at a time, each finished one replaced at once.
+#ifndef OCTAVO_ENGINE_GROUP_H_
+#define OCTAVO_ENGINE_GROUP_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/forward.h"
+#include "engine/lane.h"
+
+namespace octavo {
+
+class Group {
+ public:
+  // Gives the next request, and hands back its completion under the same number. `wait` says whether the group has nothing else to do;
+  // an answer of nullopt means none now (or, when it waits, none any more).
+  struct Queue {
+    struct Item {
+      uint64_t number;
+      GenerateRequest request;
+    };
+    std::function<std::optional<Item>(bool wait)> next;
+    std::function<void(uint64_t number, GenerateRequest&& request, Completion&& completion)> emit;
+  };
+
+  Group(const Model& model, size_t num_panels, Queue queue, const TextSink* on_text);
+
+  // Until the queue gives nothing more and every lane is done.
+  void Run();
+
+ private:
+  struct Slot {
+    uint64_t number = 0;
+    std::unique_ptr<Lane> lane;  // null: idle
+  };
+
+  size_t Refill();
+  void Retire(Slot& slot);
+  // Reads what a lane has to read before its next draw and cannot be read step by step.
+  void Prefill(size_t index, Lane& lane);
+  // One step of all cached lanes; fills logits_ and marks the lanes that can draw.
+  void StepLanes(size_t num_live);
+  void ReadWindow(size_t index, Lane& lane);
+  void DrawLanes(size_t num_live);
+
+  const Model& model_;
+  Queue queue_;
+  const TextSink* on_text_;
+  StepPass step_pass_;
+  TextPass text_pass_;
+  std::vector<Slot> slots_;
+  std::vector<int32_t> tokens_, positions_;
+  std::vector<char> draws_;  // by lane: its logits are ready
+  AlignedFloats logits_;     // [panels][vocabulary_size][16]
+  AlignedFloats scratch_;
+};
+
+}  // namespace octavo
+
+#endif  // OCTAVO_ENGINE_GROUP_H_
