@@ -14,11 +14,12 @@ namespace octavo {
 // Preconditions: count ≥ 1. A row with a number that is not finite comes out as NaN or worse, the others are untouched by it; rows behind
 // num_rows likewise.
 // Order: the sum runs over i = 0, 1, …; one division a row.
-// Error: (count + kSoftmaxBound + |x - m|) · 2^-24 · out, and 2^-126 where exp underflows. Cost: 2·count FLOP and count exponentials a row.
+// Error: (count + kSoftmaxBound + |x - m| + Σ_j out_j |x_j - m|) · 2^-24 · out, and 2^-125 where exp underflows; twice that without fused
+// multiply-add. Cost: 2·count FLOP and count exponentials a row.
 void Softmax(const float* x, size_t num_rows, size_t count, float* out);
 
 // out[r, i] = (x[r, i] - m_r) - log(Σ_j exp(x[r, j] - m_r)); shapes as Softmax.
-// Error: (count + kSoftmaxBound) · 2^-24 · (1 + |x - m| + |out|).
+// Error: (count + kSoftmaxBound + |x - m| + Σ_j p_j |x_j - m| + 6 |out|) · 2^-24; twice that without fused multiply-add.
 void LogSoftmax(const float* x, size_t num_rows, size_t count, float* out);
 
 // out[r] = LogSoftmax(x)[r, ids[r]] for the rows of whole panels: ids and out have 16 · NumPanels(num_rows) entries, ids all valid.

@@ -1,0 +1,148 @@
+// Cases of the attention kernels.
+#include <algorithm>
+#include <functional>
+
+#include "engine/check/case.h"
+#include "kernels/attention_bound.h"
+#include "kernels/causal_attention.h"
+#include "kernels/decode_attention.h"
+#include "kernels/reference/causal_attention.h"
+#include "kernels/reference/decode_attention.h"
+
+namespace octavo::check {
+namespace {
+
+// The bound's relative part for one query and head, 2δ + (length + c) · 2^-24, from row-major q and keys.
+double RelativeBound(const double* q, const double* keys, size_t stride, size_t length, size_t size) {
+  double largest = 0;
+  for (size_t s = 0; s < length; ++s) {
+    double sum = 0;
+    for (size_t i = 0; i < size; ++i) sum += std::abs(q[i] * keys[s * stride + i]);
+    largest = std::max(largest, sum);
+  }
+  const double scores = (static_cast<double>(size) + kScoreBound) * largest / std::sqrt(static_cast<double>(size));
+  return TargetSlack() * (2 * scores + static_cast<double>(length) + kWeightBound) * kRoundoff;
+}
+
+using WeightAt = std::function<double(size_t head, size_t position)>;
+
+// Compares position t's output and, where weight_at is not empty, its weights with the reference. `table` is row-major q | k | v.
+void ComparePosition(const std::vector<double>& table, size_t t, size_t heads, size_t size,
+                     const std::function<double(size_t feature)>& out_at, const WeightAt& weight_at, Outcome& outcome) {
+  const size_t width = heads * size, stride = 3 * width, length = t + 1;
+  const double* keys = table.data() + width;
+  const double* query = table.data() + t * stride;
+  std::vector<double> expected(width), weights(heads * length), scratch(length);
+  reference::DecodeAttention(query, keys, keys + width, stride, length, heads, size, expected.data(), weights.data(),
+                             length, scratch.data());
+  for (size_t h = 0; h < heads; ++h) {
+    const double relative = RelativeBound(query + h * size, keys + h * size, stride, length, size);
+    for (size_t i = 0; i < size; ++i) {
+      double sum = 0;
+      for (size_t s = 0; s < length; ++s)
+        sum += weights[h * length + s] * std::abs(keys[s * stride + width + h * size + i]);
+      outcome.Compare(out_at(h * size + i), expected[h * size + i], relative * sum + 0x1p-126,
+                      "mixed values differ from the reference");
+    }
+    for (size_t s = 0; weight_at && s < length; ++s) {
+      const double weight = weights[h * length + s];
+      outcome.Compare(weight_at(h, s), weight, relative * weight + 0x1p-126, "weights differ from the reference");
+    }
+  }
+}
+
+}  // namespace
+
+Outcome CheckCausalAttention(Random& random) {
+  Outcome outcome;
+  const size_t length = random.Size(70), heads = random.Between(1, 4), size = random.Size(34), width = heads * size;
+  const std::vector<float> values = random.Hostile(length * 3 * width, 1.0 / std::sqrt(static_cast<double>(size)));
+  Panels qkv(values, length, 3 * width), out(length, width);
+  Guarded<float> weights(heads * length * length), scratch(PanelFloats(length, kPanelRows), kPanelAlignment);
+  CausalAttention(qkv.data(), length, 0, heads, size, out.data(), weights.data(), scratch.data());
+  const std::vector<double> table = ToDoubles(values);
+  for (size_t t = 0; t < length; ++t) {
+    ComparePosition(
+        table, t, heads, size, [&](size_t f) { return static_cast<double>(out.at(t, f)); },
+        [&](size_t h, size_t s) { return static_cast<double>(weights[(h * length + t) * length + s]); }, outcome);
+    for (size_t f = 0; f < width; ++f) outcome.Record(out.at(t, f));
+    for (size_t s = t + 1; s < length; ++s) {
+      for (size_t h = 0; h < heads; ++h)
+        outcome.Require(weights[(h * length + t) * length + s] == 0, "weight above the diagonal");
+    }
+  }
+  // What stands later must not be seen, whatever it is; and panels left out must not be touched.
+  const size_t cut = random.Below(length), panel = random.Below(NumPanels(length));
+  Panels later(values, length, 3 * width), again(length, width);
+  for (size_t t = cut + 1; t < length; ++t) {
+    for (size_t f = 0; f < 3 * width; ++f) later.at(t, f) = std::numeric_limits<float>::quiet_NaN();
+  }
+  CausalAttention(later.data(), length, panel, heads, size, again.data(), nullptr, scratch.data());
+  for (size_t t = 0; t <= cut; ++t) {
+    for (size_t f = 0; f < width; ++f) {
+      const bool computed = t >= panel * kPanelRows;
+      if (computed) outcome.RequireSameBits(again.at(t, f), out.at(t, f), "a later position was read");
+      if (!computed) outcome.Require(std::isnan(again.at(t, f)), "wrote a panel that was left out");
+    }
+  }
+  // The same from a row-major table.
+  const Guarded<float> rows(values);
+  Guarded<float> mixed(length * width),
+      table_scratch(CausalAttentionTableScratch(length, heads, size), kPanelAlignment);
+  CausalAttentionTable(rows.data(), 1, length, heads, size, mixed.data(), nullptr, table_scratch.data());
+  for (size_t t = 0; t < length; ++t) {
+    for (size_t f = 0; f < width; ++f)
+      outcome.RequireSameBits(mixed[t * width + f], out.at(t, f), "tables give other bits than panels");
+  }
+  outcome.Require(out.Intact() && weights.Intact() && scratch.Intact() && mixed.Intact() && table_scratch.Intact(),
+                  "wrote outside");
+  return outcome;
+}
+
+Outcome CheckDecodeAttention(Random& random) {
+  Outcome outcome;
+  const size_t slots = random.Size(70), heads = random.Between(1, 4), size = random.Size(34), width = heads * size;
+  const size_t head_stride = slots * size * kPanelRows, newest = random.Below(slots);
+  Guarded<float> keys(heads * head_stride, kPanelAlignment), values(heads * head_stride, kPanelAlignment);
+  Panels q(kPanelRows, width), out(kPanelRows, width);
+  int32_t lengths[kPanelRows];
+  std::vector<std::vector<float>> texts;  // by lane, row-major q | k | v of its positions; only the last q is used
+  const size_t least = random.Bits() % 2 ? 1 : random.Between(1, slots);
+  for (size_t r = 0; r < kPanelRows; ++r) {
+    const size_t length = random.Between(least, slots);
+    lengths[r] = static_cast<int32_t>(length);
+    texts.push_back(random.Hostile(length * 3 * width, 1.0 / std::sqrt(static_cast<double>(size))));
+    for (size_t t = 0; t < length; ++t) {
+      const size_t slot = (newest + slots - (length - 1 - t)) % slots;
+      for (size_t f = 0; f < width; ++f) {
+        const size_t at = f / size * head_stride + (slot * size + f % size) * kPanelRows + r;
+        keys[at] = texts[r][t * 3 * width + width + f];
+        values[at] = texts[r][t * 3 * width + 2 * width + f];
+        if (t + 1 == length) q.at(r, f) = texts[r][t * 3 * width + f];
+      }
+    }
+  }
+  Guarded<float> scratch(kPanelRows * static_cast<size_t>(*std::max_element(lengths, lengths + kPanelRows)),
+                         kPanelAlignment);
+  const DecodeCache cache{keys.data(), values.data(), head_stride, slots, newest};
+  DecodeAttention(q.data(), cache, lengths, heads, size, out.data(), scratch.data());
+  for (size_t r = 0; r < kPanelRows; ++r) {
+    const size_t length = static_cast<size_t>(lengths[r]);
+    const std::vector<double> table = ToDoubles(texts[r]);
+    ComparePosition(
+        table, length - 1, heads, size, [&](size_t f) { return static_cast<double>(out.at(r, f)); }, nullptr, outcome);
+    // Prefill gives the same bits.
+    Panels qkv(texts[r], length, 3 * width), causal(length, width);
+    Guarded<float> causal_scratch(PanelFloats(length, kPanelRows), kPanelAlignment);
+    CausalAttention(qkv.data(), length, (length - 1) / kPanelRows, heads, size, causal.data(), nullptr,
+                    causal_scratch.data());
+    for (size_t f = 0; f < width; ++f) {
+      outcome.RequireSameBits(out.at(r, f), causal.at(length - 1, f), "decoding gives other bits than prefill");
+      outcome.Record(out.at(r, f));
+    }
+  }
+  outcome.Require(out.Intact() && scratch.Intact() && keys.Intact() && values.Intact(), "wrote outside");
+  return outcome;
+}
+
+}  // namespace octavo::check

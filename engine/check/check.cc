@@ -1,0 +1,80 @@
+// Runs the cases on the targets; see check.h.
+#include "engine/check/check.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "engine/check/case.h"
+#include "engine/check/models.h"
+#include "engine/fail.h"
+#include "engine/target.h"
+#include "kernels/targets.h"
+
+namespace octavo::check {
+namespace {
+
+constexpr std::array<Family, 10> kFamilies = {{{"activation", CheckActivation},
+                                               {"causal_attention", CheckCausalAttention},
+                                               {"decode_attention", CheckDecodeAttention},
+                                               {"embed", CheckEmbed},
+                                               {"layer_norm", CheckLayerNorm},
+                                               {"matmul", CheckMatMul},
+                                               {"qkv", CheckQkv},
+                                               {"sample", CheckSample},
+                                               {"softmax", CheckSoftmax},
+                                               {"model", CheckModel}}};
+
+// Cases of one family have the same inputs on every target.
+uint64_t CaseSeed(uint64_t seed, size_t family, uint64_t number) {
+  return seed * 0x9E3779B97F4A7C15 + family * 0x100000001 + number;
+}
+
+Row RunFamily(size_t index, const std::string& target, const Options& options, std::vector<uint64_t>& hashes) {
+  const Family& family = kFamilies[index];
+  Row row{family.name, target, 0, 0, true, {}};
+  const bool promised = HasFusedMultiplyAdd(target), first = hashes.empty();
+  for (uint64_t number = 0; number < options.num_cases; ++number) {
+    Random random(CaseSeed(options.seed, index, number));
+    const Outcome outcome = family.run(random);
+    ++row.num_cases;
+    row.worst = std::max(row.worst, outcome.worst());
+    std::string failure = outcome.failure();
+    if (promised && first) hashes.push_back(outcome.hash());
+    if (promised && hashes[number] != outcome.hash()) {
+      row.same_bits = false;
+      if (failure.empty()) failure = "other bits than another target with fused multiply-add";
+    }
+    if (!failure.empty() && row.failure.empty())
+      row.failure = fmt::format("{} (case {} of seed {})", failure, number, options.seed);
+  }
+  return row;
+}
+
+}  // namespace
+
+double TargetSlack() { return HasFusedMultiplyAdd(CurrentTarget()) ? 1 : 2; }
+
+std::span<const Family> Families() { return kFamilies; }
+
+std::vector<Row> Run(const Options& options, const std::function<void(const Row&)>& on_row) {
+  std::vector<std::string> targets;
+  for (const std::string& name : options.targets.empty() ? RunnableTargets() : options.targets) {
+    SelectTarget(name);
+    targets.push_back(CurrentTarget());
+  }
+  std::vector<Row> rows;
+  for (size_t family = 0; family < kFamilies.size(); ++family) {
+    std::vector<uint64_t> hashes;  // of the cases, on the first target with fused multiply-add
+    for (const std::string& target : targets) {
+      UseTarget(target);
+      rows.push_back(RunFamily(family, target, options, hashes));
+      if (on_row) on_row(rows.back());
+    }
+  }
+  UseBestTarget();
+  return rows;
+}
+
+}  // namespace octavo::check

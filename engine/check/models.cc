@@ -1,0 +1,139 @@
+// Random models and the whole-model case; see models.h.
+#include "engine/check/models.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/forward.h"
+#include "engine/reference_pass.h"
+#include "engine/utf8.h"
+
+namespace octavo::check {
+namespace {
+
+Linear RandomLinear(Random& random, size_t inputs, size_t outputs) {
+  const double scale = 1.7 / std::sqrt(static_cast<double>(inputs));
+  return {random.Floats(inputs * outputs, -scale, scale), random.Floats(outputs, -0.2, 0.2)};
+}
+
+Norm RandomNorm(Random& random, size_t width) {
+  return {random.Floats(width, 0.5, 1.5), random.Floats(width, -0.2, 0.2)};
+}
+
+ModelConfig RandomConfig(Random& random) {
+  static constexpr ActivationKind kKinds[] = {ActivationKind::kGeluErf, ActivationKind::kGeluTanh,
+                                              ActivationKind::kRelu};
+  ModelConfig config;
+  config.num_heads = random.Between(1, 5);
+  config.width = config.num_heads * random.Between(1, 20);
+  config.num_layers = random.Between(1, 3);
+  config.context_length = random.Size(40);
+  config.vocabulary_size = random.Size(70);
+  config.inner_width = random.Bits() % 2 ? 4 * config.width : random.Between(1, 100);
+  config.activation = kKinds[random.Below(std::size(kKinds))];
+  return config;
+}
+
+double LargestDifference(std::span<const double> a, const auto& b) {
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - static_cast<double>(b[i])));
+  return largest;
+}
+
+// Text pass against the double reference; returns its logits, row-major.
+std::vector<float> CheckTextPass(const Model& model, std::span<const TokenId> text, Outcome& outcome) {
+  const size_t vocabulary = model.config().vocabulary_size;
+  ReferencePass<double> reference(model);
+  ReferencePass<float> plain(model);
+  const std::span<const double> expected = reference.ReadAll(text);
+  const double bound = 8 * LargestDifference(expected, plain.ReadAll(text)) + 0x1p-126;
+  std::vector<float> logits(text.size() * vocabulary);
+  TextPass pass(model);
+  pass.Read(text, 0);
+  for (size_t panel = 0; panel < NumPanels(text.size()); ++panel) {
+    const float* from = pass.Logits(panel);
+    for (size_t t = panel * kPanelRows; t < std::min(text.size(), (panel + 1) * kPanelRows); ++t) {
+      for (size_t v = 0; v < vocabulary; ++v) logits[t * vocabulary + v] = from[v * kPanelRows + t % kPanelRows];
+    }
+  }
+  for (size_t i = 0; i < logits.size(); ++i) {
+    outcome.Compare(static_cast<double>(logits[i]), expected[i], bound, "logits differ from the reference");
+    outcome.Record(logits[i]);
+  }
+  return logits;
+}
+
+// Steps through the text in one lane, the first `prefilled` characters loaded from a text pass, while other lanes read other texts.
+void CheckSteps(Random& random, const Model& model, std::span<const TokenId> text, size_t prefilled,
+                const std::vector<float>& logits, Outcome& outcome) {
+  const size_t vocabulary = model.config().vocabulary_size, context = model.config().context_length;
+  StepPass steps(model, random.Between(1, 2));
+  const size_t num_live = random.Between(1, steps.num_lanes()), lane = random.Below(num_live);
+  std::vector<int32_t> tokens(steps.num_lanes()), positions(steps.num_lanes());
+  // The others are somewhere in texts of their own; the ring has gone round a bit.
+  const auto step_others = [&] {
+    for (size_t r = 0; r < tokens.size(); ++r) {
+      tokens[r] = static_cast<int32_t>(random.Below(vocabulary));
+      positions[r] = static_cast<size_t>(positions[r]) + 1 < context && random.Below(8) ? positions[r] + 1 : 0;
+    }
+  };
+  for (size_t i = random.Below(context + 1); i > 0; --i) {
+    step_others();
+    steps.Step(tokens.data(), positions.data(), num_live);
+  }
+  if (prefilled > 0) {
+    TextPass pass(model);
+    pass.Read(text.first(prefilled), prefilled - 1);
+    steps.Load(lane, pass, prefilled);
+  }
+  for (size_t t = prefilled; t < text.size(); ++t) {
+    step_others();
+    tokens[lane] = text[t];
+    positions[lane] = static_cast<int32_t>(t);
+    const float* out = steps.Step(tokens.data(), positions.data(), num_live);
+    for (size_t v = 0; v < vocabulary; ++v) {
+      const float value = out[(lane / kPanelRows * vocabulary + v) * kPanelRows + lane % kPanelRows];
+      outcome.RequireSameBits(value, logits[t * vocabulary + v], "steps give other bits than the text pass");
+    }
+  }
+}
+
+}  // namespace
+
+Model RandomModel(Random& random, ModelConfig config) {
+  if (config.inner_width == 0) config.inner_width = 4 * config.width;
+  std::vector<std::string> entries = {"\n"};
+  for (char32_t c = 0x20; entries.size() < config.vocabulary_size; ++c) {
+    if (c >= 0x7F && c < 0xA1) continue;
+    AppendUtf8(c, entries.emplace_back());
+  }
+  const size_t width = config.width;
+  Weights weights;
+  weights.wte = random.Floats(config.vocabulary_size * width);
+  weights.wpe = random.Floats(config.context_length * width, -0.5, 0.5);
+  for (size_t i = 0; i < config.num_layers; ++i) {
+    weights.layers.push_back({RandomNorm(random, width), RandomLinear(random, width, 3 * width),
+                              RandomLinear(random, width, width), RandomNorm(random, width),
+                              RandomLinear(random, width, config.inner_width),
+                              RandomLinear(random, config.inner_width, width)});
+  }
+  weights.ln_f = RandomNorm(random, width);
+  weights.lm_head = RandomLinear(random, width, config.vocabulary_size).weight;
+  StorageInfo storage{"F32", "[out, in]", false, true, 0, 0};
+  Vocabulary vocabulary(std::move(entries), config, "random model");
+  return Model(config, std::move(vocabulary), std::move(weights), storage, 0);
+}
+
+Outcome CheckModel(Random& random) {
+  Outcome outcome;
+  const Model model = RandomModel(random, RandomConfig(random));
+  const std::vector<TokenId> text =
+      random.Tokens(random.Between(1, model.config().context_length), model.config().vocabulary_size);
+  const std::vector<float> logits = CheckTextPass(model, text, outcome);
+  CheckSteps(random, model, text, 0, logits, outcome);
+  CheckSteps(random, model, text, random.Below(text.size()), logits, outcome);
+  return outcome;
+}
+
+}  // namespace octavo::check

@@ -1,0 +1,130 @@
+// Cases of the row-wise kernels: embed, layer norm, activation, softmax.
+#include <algorithm>
+#include <numeric>
+
+#include "engine/check/case.h"
+#include "kernels/activation.h"
+#include "kernels/embed.h"
+#include "kernels/layer_norm.h"
+#include "kernels/math_bounds.h"
+#include "kernels/reference/activation.h"
+#include "kernels/reference/layer_norm.h"
+#include "kernels/reference/softmax.h"
+#include "kernels/softmax.h"
+
+namespace octavo::check {
+namespace {
+
+// What a result below the smallest normal float may be off: denormal inputs and underflow.
+constexpr double kUnderflow = 0x1p-126;
+
+}  // namespace
+
+Outcome CheckEmbed(Random& random) {
+  Outcome outcome;
+  const size_t rows = random.Size(70), width = random.Size(140), vocabulary = random.Between(1, 70),
+               context = random.Between(1, 70);
+  const Guarded<float> tokens_table(random.Hostile(vocabulary * width)),
+      positions_table(random.Hostile(context * width));
+  const size_t padded = NumPanels(rows) * kPanelRows;
+  const Guarded<int32_t> tokens(random.Tokens(padded, vocabulary)), positions(random.Tokens(padded, context));
+  Panels out(rows, width);
+  Embed(tokens.data(), positions.data(), rows, tokens_table.data(), positions_table.data(), width, out.data());
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t f = 0; f < width; ++f) {
+      const float expected = tokens_table[static_cast<size_t>(tokens[r]) * width + f] +
+                             positions_table[static_cast<size_t>(positions[r]) * width + f];
+      outcome.RequireSameBits(out.at(r, f), expected, "embedding is not the rounded sum");
+      outcome.Record(out.at(r, f));
+    }
+  }
+  outcome.Require(out.Intact(), "wrote outside");
+  return outcome;
+}
+
+Outcome CheckLayerNorm(Random& random) {
+  Outcome outcome;
+  const size_t rows = random.Size(40), width = random.Size(140);
+  const float epsilon = random.Bits() % 2 ? 1e-5f : 1e-12f;
+  Panels x(random.Hostile(rows * width, random.Bits() % 2 ? 1 : 100), rows, width), out(rows, width);
+  const Guarded<float> gain(random.Floats(width, -2, 2)), bias(random.Floats(width));
+  LayerNorm(x.data(), rows, width, gain.data(), bias.data(), epsilon, out.data());
+  std::vector<double> expected(width);
+  for (size_t r = 0; r < rows; ++r) {
+    const std::vector<double> row = x.Row(r);
+    reference::LayerNorm(row.data(), 1, width, gain.data(), bias.data(), epsilon, expected.data());
+    const LayerNormErrors errors(row.data(), width, epsilon);
+    for (size_t f = 0; f < width; ++f) {
+      const double bound = errors.Bound(row[f], static_cast<double>(gain[f]), expected[f]) * TargetSlack() + kUnderflow;
+      outcome.Compare(static_cast<double>(out.at(r, f)), expected[f], bound, "layer norm differs from the reference");
+      outcome.Record(out.at(r, f));
+    }
+  }
+  // A row alone, with other neighbours, in place.
+  Panels alone(1, width);
+  const size_t r = random.Below(rows);
+  for (size_t f = 0; f < width; ++f) alone.at(0, f) = x.at(r, f);
+  LayerNorm(alone.data(), 1, width, gain.data(), bias.data(), epsilon, alone.data());
+  for (size_t f = 0; f < width; ++f)
+    outcome.RequireSameBits(alone.at(0, f), out.at(r, f), "a row alone gives other bits");
+  outcome.Require(x.Intact() && out.Intact() && alone.Intact(), "wrote outside");
+  return outcome;
+}
+
+Outcome CheckActivation(Random& random) {
+  Outcome outcome;
+  const size_t count = random.Size(300);
+  const Guarded<float> x(random.Hostile(count, random.Bits() % 2 ? 4 : 40));
+  for (const ActivationKind kind : {ActivationKind::kGeluErf, ActivationKind::kGeluTanh, ActivationKind::kRelu}) {
+    Guarded<float> out(count);
+    Activate(kind, x.data(), count, out.data());
+    for (size_t i = 0; i < count; ++i) {
+      const double input = static_cast<double>(x[i]);
+      double expected = 0;
+      reference::Activate(kind, &input, 1, &expected);
+      const double bound = kind == ActivationKind::kRelu ? 0 : kGeluBound * kRoundoff * std::abs(input) + kUnderflow;
+      outcome.Compare(static_cast<double>(out[i]), expected, bound, "activation differs from the reference");
+      outcome.Record(out[i]);
+    }
+    outcome.Require(out.Intact(), "wrote outside");
+  }
+  return outcome;
+}
+
+Outcome CheckSoftmax(Random& random) {
+  Outcome outcome;
+  const size_t rows = random.Size(40), count = random.Size(140);
+  Panels x(random.Hostile(rows * count, random.Bits() % 2 ? 3 : 60), rows, count), p(rows, count), log_p(rows, count);
+  Softmax(x.data(), rows, count, p.data());
+  LogSoftmax(x.data(), rows, count, log_p.data());
+  const Guarded<int32_t> ids(random.Tokens(NumPanels(rows) * kPanelRows, count));
+  Guarded<float> chosen(ids.size());
+  LogProbabilityOf(x.data(), rows, count, ids.data(), chosen.data());
+  std::vector<double> expected(count), expected_log(count);
+  for (size_t r = 0; r < rows; ++r) {
+    const std::vector<double> row = x.Row(r);
+    reference::Softmax(row.data(), 1, count, expected.data());
+    reference::LogSoftmax(row.data(), 1, count, expected_log.data());
+    const double largest = *std::max_element(row.begin(), row.end());
+    double mean_distance = 0;  // Σ p |x - largest|: what rounding the differences does to the sum
+    for (size_t i = 0; i < count; ++i) mean_distance += expected[i] * (largest - row[i]);
+    const double sum_error = static_cast<double>(count) + kSoftmaxBound + mean_distance;
+    for (size_t i = 0; i < count; ++i) {
+      const double distance = largest - row[i];
+      outcome.Compare(static_cast<double>(p.at(r, i)), expected[i],
+                      TargetSlack() * (sum_error + distance) * kRoundoff * expected[i] + 2 * kUnderflow,
+                      "softmax differs from the reference");
+      const double log_bound = TargetSlack() * (sum_error + distance + 6 * std::abs(expected_log[i])) * kRoundoff;
+      outcome.Compare(static_cast<double>(log_p.at(r, i)), expected_log[i], log_bound,
+                      "log-softmax differs from the reference");
+      outcome.Record(p.at(r, i));
+    }
+    outcome.RequireSameBits(chosen[r], log_p.at(r, static_cast<size_t>(ids[r])),
+                            "log-probability is not log-softmax's");
+    outcome.Record(chosen[r]);
+  }
+  outcome.Require(p.Intact() && log_p.Intact() && chosen.Intact(), "wrote outside");
+  return outcome;
+}
+
+}  // namespace octavo::check
