@@ -22,10 +22,42 @@ HWY_INLINE VF ScoreScale(size_t head_size) {
   return hn::Div(hn::Set(d, 1.0f), hn::Sqrt(hn::Set(d, static_cast<float>(head_size))));
 }
 
-// `largest` is scaled. The argument may come out a rounding above zero, which the exponential takes.
-HWY_INLINE VF AttentionWeight(VF raw, VF scale, VF largest) {
-  return ExpNonPositive(DF(), hn::MulSub(raw, scale, largest));
-}
+// Keys (or slots) whose weights are made together: four chains of the exponential side by side.
+constexpr size_t kWeighKeys = HWY_MAX(size_t{1}, 4 / kVectorsPerPanel);
+
+// The running softmax of 16 rows, one head: turns raw scores into unnormalised weights and sums them in order.
+struct Softmaxer {
+  VF scale, largest[kVectorsPerPanel], sum[kVectorsPerPanel];
+
+  // `largest_raw` is not scaled yet; a rounding above the scaled score may remain, which the exponential takes.
+  HWY_INLINE Softmaxer(VF score_scale, const VF* largest_raw) : scale(score_scale) {
+    OCTAVO_UNROLL
+    for (size_t v = 0; v < kVectorsPerPanel; ++v) {
+      largest[v] = hn::Mul(largest_raw[v], scale);
+      sum[v] = hn::Zero(DF());
+    }
+  }
+
+  // raw[s, row] to weights for kKeys keys, in place and in `weight`, from where they are mixed at once; keep(s, v, weight) may put
+  // zeros where a row does not read key s.
+  template <size_t kKeys, class Keep>
+  HWY_INLINE void Weigh(float* raw, const Keep& keep, VF (&weight)[kKeys * kVectorsPerPanel]) {
+    const DF d;
+    OCTAVO_UNROLL
+    for (size_t i = 0; i < kKeys * kVectorsPerPanel; ++i) {
+      weight[i] = hn::MulSub(hn::Load(d, raw + i * kLanes), scale, largest[i % kVectorsPerPanel]);
+    }
+    ExpNonPositive(d, weight);
+    OCTAVO_UNROLL
+    for (size_t i = 0; i < kKeys * kVectorsPerPanel; ++i) {
+      weight[i] = keep(i / kVectorsPerPanel, i % kVectorsPerPanel, weight[i]);
+      sum[i % kVectorsPerPanel] = hn::Add(sum[i % kVectorsPerPanel], weight[i]);
+      hn::Store(weight[i], d, raw + i * kLanes);
+    }
+  }
+
+  HWY_INLINE VF Normalizer(size_t v) const { return hn::Div(hn::Set(DF(), 1.0f), sum[v]); }
+};
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE

@@ -1,5 +1,6 @@
-// Vector bodies of causal attention; see causal_attention.h. A panel of 16 keys is itself a packed weight tile, so scores are the matrix
-// product's register tile; mixing is the same shape with the values' other stride.
+// Vector bodies of causal attention; see causal_attention.h. Scores and mix are register tiles as in tile-inl.h: a panel of 16 keys is laid
+// out as a packed weight tile is, the values are one with the other stride. Written out because the largest score and the exponential are
+// taken along while the numbers are in registers.
 
 // Per-target include guard.
 #if defined(OCTAVO_KERNELS_CAUSAL_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -25,52 +26,123 @@ struct Head {
   size_t size;
 };
 
-// raw[s, row] for all keys of panels 0 … num_panels - 1.
-HWY_INLINE void CausalScores(const Head& head, size_t num_panels, float* raw) {
-  HWY_ALIGN static constexpr float kZeros[kTileOutputs] = {};
-  for (size_t panel = 0; panel < num_panels; ++panel) {
-    Destination to[kPanelRows];
-    for (size_t s = 0; s < kPanelRows; ++s) to[s] = {raw + (panel * kPanelRows + s) * kPanelRows, 0};
-    RunPackedTile<1, TileStore::kSet>(kPanelRows, head.q, 0, head.size, head.k + panel * head.panel_stride, kPanelRows,
-                                      kZeros, to);
+// Raw scores of kKeys keys of a panel, `keys` at the first of them; raises `largest` to them.
+template <size_t kKeys>
+HWY_INLINE void CausalScoreTile(const float* HWY_RESTRICT q, const float* HWY_RESTRICT keys, size_t head_size,
+                                float* HWY_RESTRICT raw, VF (&largest)[kVectorsPerPanel]) {
+  const DF d;
+  VF sum[kKeys][kVectorsPerPanel];
+  OCTAVO_UNROLL
+  for (size_t s = 0; s < kKeys; ++s) {
+    OCTAVO_UNROLL
+    for (size_t v = 0; v < kVectorsPerPanel; ++v) sum[s][v] = hn::Zero(d);
+  }
+  for (size_t i = 0; i < head_size; ++i) {
+    VF query[kVectorsPerPanel];
+    OCTAVO_UNROLL
+    for (size_t v = 0; v < kVectorsPerPanel; ++v) query[v] = hn::Load(d, q + i * kPanelRows + v * kLanes);
+    OCTAVO_UNROLL
+    for (size_t s = 0; s < kKeys; ++s) {
+      const VF key = hn::Set(d, keys[i * kPanelRows + s]);
+      OCTAVO_UNROLL
+      for (size_t v = 0; v < kVectorsPerPanel; ++v) sum[s][v] = hn::MulAdd(query[v], key, sum[s][v]);
+    }
+  }
+  OCTAVO_UNROLL
+  for (size_t s = 0; s < kKeys; ++s) {
+    OCTAVO_UNROLL
+    for (size_t v = 0; v < kVectorsPerPanel; ++v) {
+      hn::Store(sum[s][v], d, raw + s * kPanelRows + v * kLanes);
+      largest[v] = hn::Max(largest[v], sum[s][v]);
+    }
   }
 }
 
-// Rows of the query panel that may read its key number s: row ≥ s.
+// Raw scores of a panel's 16 keys, in as few register tiles as fit.
+HWY_INLINE void CausalScorePanel(const float* q, const float* keys, size_t head_size, float* raw,
+                                 VF (&largest)[kVectorsPerPanel]) {
+  constexpr size_t kMost = MaxTileOutputs(kVectorsPerPanel);
+  if constexpr (kMost == 6) {
+    CausalScoreTile<6>(q, keys, head_size, raw, largest);
+    CausalScoreTile<5>(q, keys + 6, head_size, raw + 6 * kPanelRows, largest);
+    CausalScoreTile<5>(q, keys + 11, head_size, raw + 11 * kPanelRows, largest);
+  } else {
+    for (size_t s = 0; s < kPanelRows; s += kMost) {
+      CausalScoreTile<kMost>(q, keys + s, head_size, raw + s * kPanelRows, largest);
+    }
+  }
+}
+
+// Rows of the query panel's vector v that may read its key number s: row ≥ s.
 HWY_INLINE hn::Mask<DF> MayRead(size_t s, size_t v) {
-  const DF d;
-  return hn::Ge(hn::Iota(d, static_cast<float>(v * kLanes)), hn::Set(d, static_cast<float>(s)));
+  return hn::Not(hn::FirstN(DF(), s > v * kLanes ? s - v * kLanes : 0));
 }
 
-// Raw scores to unnormalised weights in place, over `full` keys that all rows read and `diagonal` more; 1 / their sum.
-HWY_INLINE VF CausalWeightsInPlace(float* raw, size_t full, size_t diagonal, size_t v, VF scale) {
+// All raw scores of a query panel and the largest that each row may read: `full` keys, and `diagonal` more in the panel of its own.
+HWY_INLINE void CausalScores(const Head& head, size_t full, size_t diagonal, float* raw,
+                             VF (&largest)[kVectorsPerPanel]) {
   const DF d;
-  VF largest = hn::Set(d, -HUGE_VALF);
-  for (size_t s = 0; s < full; ++s) largest = hn::Max(largest, hn::Load(d, raw + s * kPanelRows));
+  VF unused[kVectorsPerPanel];
+  for (size_t v = 0; v < kVectorsPerPanel; ++v) unused[v] = largest[v] = hn::Set(d, -HUGE_VALF);
+  const float* keys = head.k;
+  for (size_t s = 0; s < full; s += kPanelRows, keys += head.panel_stride, raw += kPanelRows * kPanelRows) {
+    CausalScorePanel(head.q, keys, head.size, raw, largest);
+  }
+  CausalScorePanel(head.q, keys, head.size, raw, unused);
   for (size_t s = 0; s < diagonal; ++s) {
-    const VF score = hn::Load(d, raw + (full + s) * kPanelRows);
-    largest = hn::IfThenElse(MayRead(s, v), hn::Max(largest, score), largest);
+    for (size_t v = 0; v < kVectorsPerPanel; ++v) {
+      const VF score = hn::Load(d, raw + s * kPanelRows + v * kLanes);
+      largest[v] = hn::IfThenElse(MayRead(s, v), hn::Max(largest[v], score), largest[v]);
+    }
   }
-  largest = hn::Mul(largest, scale);
-  VF sum = hn::Zero(d);
-  for (size_t s = 0; s < full; ++s) {
-    const VF weight = AttentionWeight(hn::Load(d, raw + s * kPanelRows), scale, largest);
-    sum = hn::Add(sum, weight);
-    hn::Store(weight, d, raw + s * kPanelRows);
-  }
-  for (size_t s = 0; s < diagonal; ++s) {
-    float* at = raw + (full + s) * kPanelRows;
-    const VF weight = hn::IfThenElseZero(MayRead(s, v), AttentionWeight(hn::Load(d, at), scale, largest));
-    sum = hn::Add(sum, weight);
-    hn::Store(weight, d, at);
-  }
-  return hn::Div(hn::Set(d, 1.0f), sum);
 }
 
-// out[i] = Σ_s weights[s] · v[s, i] · normalizer for kOutputs numbers i from `values` on.
-template <size_t kOutputs>
-HWY_INLINE void CausalMix(const float* HWY_RESTRICT weights, const float* HWY_RESTRICT values, size_t panel_stride,
-                          size_t full, size_t diagonal, const VF* normalizer, float* HWY_RESTRICT out) {
+// sum[n] += Σ weight[s] · value[s, n] over kKeys keys of a panel from key `s` on. Where kDiagonal, only rows that may read s take part.
+// Where kWeigh, the weights are made of the raw scores first, summed, and left in their place.
+template <size_t kOutputs, size_t kKeys, bool kDiagonal, bool kWeigh>
+HWY_INLINE void CausalMixKeys(float* HWY_RESTRICT weights, const float* HWY_RESTRICT values, size_t s,
+                              Softmaxer& softmaxer, VF (&sum)[kOutputs][kVectorsPerPanel]) {
+  const DF d;
+  VF weight[kKeys * kVectorsPerPanel];
+  float* at = weights + s * kPanelRows;
+  if constexpr (kWeigh) {
+    const auto keep = [s](size_t k, size_t v, VF w)
+                          HWY_ATTR { return kDiagonal ? hn::IfThenElseZero(MayRead(s + k, v), w) : w; };
+    softmaxer.Weigh<kKeys>(at, keep, weight);
+  } else {
+    OCTAVO_UNROLL
+    for (size_t i = 0; i < kKeys * kVectorsPerPanel; ++i) weight[i] = hn::Load(d, at + i * kLanes);
+  }
+  OCTAVO_UNROLL
+  for (size_t k = 0; k < kKeys; ++k) {
+    OCTAVO_UNROLL
+    for (size_t n = 0; n < kOutputs; ++n) {
+      const VF value = hn::Set(d, values[n * kPanelRows + s + k]);
+      OCTAVO_UNROLL
+      for (size_t v = 0; v < kVectorsPerPanel; ++v) {
+        const VF mixed = hn::MulAdd(weight[k * kVectorsPerPanel + v], value, sum[n][v]);
+        sum[n][v] = kDiagonal ? hn::IfThenElse(MayRead(s + k, v), mixed, sum[n][v]) : mixed;
+      }
+    }
+  }
+}
+
+// The same over `count` keys of a panel.
+template <size_t kOutputs, bool kDiagonal, bool kWeigh>
+HWY_INLINE void CausalMixPanel(float* weights, const float* values, size_t count, Softmaxer& softmaxer,
+                               VF (&sum)[kOutputs][kVectorsPerPanel]) {
+  size_t s = 0;
+  for (; s + kWeighKeys <= count; s += kWeighKeys) {
+    CausalMixKeys<kOutputs, kWeighKeys, kDiagonal, kWeigh>(weights, values, s, softmaxer, sum);
+  }
+  for (; kWeighKeys > 1 && s < count; ++s)
+    CausalMixKeys<kOutputs, 1, kDiagonal, kWeigh>(weights, values, s, softmaxer, sum);
+}
+
+// out[n] = Σ_s weight[s] · value[s, n] / Σ_s weight[s] for kOutputs numbers from `values` on.
+template <size_t kOutputs, bool kWeigh>
+HWY_INLINE void CausalMix(float* weights, const float* values, size_t panel_stride, size_t full, size_t diagonal,
+                          Softmaxer& softmaxer, float* out) {
   const DF d;
   VF sum[kOutputs][kVectorsPerPanel];
   OCTAVO_UNROLL
@@ -78,46 +150,26 @@ HWY_INLINE void CausalMix(const float* HWY_RESTRICT weights, const float* HWY_RE
     OCTAVO_UNROLL
     for (size_t v = 0; v < kVectorsPerPanel; ++v) sum[n][v] = hn::Zero(d);
   }
-  for (size_t begin = 0; begin < full; begin += kPanelRows, values += panel_stride) {
-    for (size_t s = 0; s < kPanelRows; ++s, weights += kPanelRows) {
-      VF weight[kVectorsPerPanel];
-      OCTAVO_UNROLL
-      for (size_t v = 0; v < kVectorsPerPanel; ++v) weight[v] = hn::Load(d, weights + v * kLanes);
-      OCTAVO_UNROLL
-      for (size_t n = 0; n < kOutputs; ++n) {
-        const VF value = hn::Set(d, values[n * kPanelRows + s]);
-        OCTAVO_UNROLL
-        for (size_t v = 0; v < kVectorsPerPanel; ++v) sum[n][v] = hn::MulAdd(weight[v], value, sum[n][v]);
-      }
-    }
+  for (size_t s = 0; s < full; s += kPanelRows, values += panel_stride) {
+    CausalMixPanel<kOutputs, false, kWeigh>(weights + s * kPanelRows, values, kPanelRows, softmaxer, sum);
   }
-  for (size_t s = 0; s < diagonal; ++s, weights += kPanelRows) {
-    OCTAVO_UNROLL
-    for (size_t v = 0; v < kVectorsPerPanel; ++v) {
-      const auto may_read = MayRead(s, v);
-      const VF weight = hn::Load(d, weights + v * kLanes);
-      OCTAVO_UNROLL
-      for (size_t n = 0; n < kOutputs; ++n) {
-        const VF value = hn::Set(d, values[n * kPanelRows + s]);
-        sum[n][v] = hn::IfThenElse(may_read, hn::MulAdd(weight, value, sum[n][v]), sum[n][v]);
-      }
-    }
-  }
+  CausalMixPanel<kOutputs, true, kWeigh>(weights + full * kPanelRows, values, diagonal, softmaxer, sum);
   OCTAVO_UNROLL
-  for (size_t n = 0; n < kOutputs; ++n) {
+  for (size_t v = 0; v < kVectorsPerPanel; ++v) {
+    const VF normalizer = softmaxer.Normalizer(v);
     OCTAVO_UNROLL
-    for (size_t v = 0; v < kVectorsPerPanel; ++v) {
-      hn::Store(hn::Mul(sum[n][v], normalizer[v]), d, out + n * kPanelRows + v * kLanes);
-    }
+    for (size_t n = 0; n < kOutputs; ++n)
+      hn::Store(hn::Mul(sum[n][v], normalizer), d, out + n * kPanelRows + v * kLanes);
   }
 }
 
-template <size_t kMost>
-HWY_INLINE void CausalMixOf(size_t outputs, const float* weights, const float* values, size_t panel_stride, size_t full,
-                            size_t diagonal, const VF* normalizer, float* out) {
+template <size_t kMost, bool kWeigh>
+HWY_INLINE void CausalMixOf(size_t outputs, float* weights, const float* values, size_t panel_stride, size_t full,
+                            size_t diagonal, Softmaxer& softmaxer, float* out) {
   if constexpr (kMost > 0) {
-    if (outputs == kMost) return CausalMix<kMost>(weights, values, panel_stride, full, diagonal, normalizer, out);
-    CausalMixOf<kMost - 1>(outputs, weights, values, panel_stride, full, diagonal, normalizer, out);
+    if (outputs == kMost)
+      return CausalMix<kMost, kWeigh>(weights, values, panel_stride, full, diagonal, softmaxer, out);
+    CausalMixOf<kMost - 1, kWeigh>(outputs, weights, values, panel_stride, full, diagonal, softmaxer, out);
   }
 }
 
@@ -141,23 +193,23 @@ HWY_NOINLINE void CausalAttention(const float* qkv, size_t length, size_t first_
     Head head{base, base + width * kPanelRows, base + 2 * width * kPanelRows, panel_stride, head_size};
     for (size_t panel = first_panel; panel < NumPanels(length); ++panel) {
       head.q = base + panel * panel_stride;
-      CausalScores(head, panel + 1, scratch);
       const size_t full = panel * kPanelRows, diagonal = HWY_MIN(length - full, kPanelRows);
-      VF normalizer[kVectorsPerPanel];
-      for (size_t v = 0; v < kVectorsPerPanel; ++v) {
-        normalizer[v] = CausalWeightsInPlace(scratch + v * kLanes, full, diagonal, v, scale);
-      }
+      VF largest[kVectorsPerPanel];
+      CausalScores(head, full, diagonal, scratch, largest);
+      Softmaxer softmaxer(scale, largest);
       float* to = out + (panel * width + h * head_size) * kPanelRows;
-      for (size_t piece = 0, i = 0; piece < pieces; ++piece) {
+      const size_t first = head_size / pieces + (head_size % pieces > 0);
+      CausalMixOf<kMost, true>(first, scratch, head.v, panel_stride, full, diagonal, softmaxer, to);
+      for (size_t piece = 1, i = first; piece < pieces; ++piece) {
         const size_t count = head_size / pieces + (piece < head_size % pieces);
-        CausalMixOf<kMost>(count, scratch, head.v + i * kPanelRows, panel_stride, full, diagonal, normalizer,
-                           to + i * kPanelRows);
+        CausalMixOf<kMost, false>(count, scratch, head.v + i * kPanelRows, panel_stride, full, diagonal, softmaxer,
+                                  to + i * kPanelRows);
         i += count;
       }
       if (weights) {
-        HWY_ALIGN float per_row[kPanelRows];
-        for (size_t v = 0; v < kVectorsPerPanel; ++v) hn::Store(normalizer[v], d, per_row + v * kLanes);
-        StoreWeights(scratch, per_row, full, length, weights + h * length * length);
+        HWY_ALIGN float normalizer[kPanelRows];
+        for (size_t v = 0; v < kVectorsPerPanel; ++v) hn::Store(softmaxer.Normalizer(v), d, normalizer + v * kLanes);
+        StoreWeights(scratch, normalizer, full, length, weights + h * length * length);
       }
     }
   }

@@ -12,6 +12,7 @@
 #endif
 
 #include "hwy/highway.h"
+#include "kernels/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace octavo {
@@ -39,28 +40,55 @@ HWY_INLINE V MaxKeepNaN(D d, float limit, V x) {
 
 // exp(x) without regard to overflow and underflow: |x| ≤ 87.3. x = n·ln 2 + r; 2^n goes into the exponent by integer addition.
 // n is rounded by adding 1.5·2^23, whose sum also holds n in its low bits: one operation where ConvertTo and back take three.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V ExpCore(D d, V x) {
+// Several vectors side by side, step by step: a chain of twelve dependent operations leaves most of the machine idle, four fill it.
+template <size_t kCount, class D, class V = hn::Vec<D>>
+HWY_INLINE void ExpCore(D d, V (&x)[kCount]) {
   const hn::RebindToSigned<D> di;
   const V magic = hn::Set(d, 0x1.8p23f);
-  const V shifted = hn::MulAdd(x, hn::Set(d, 0x1.715476p0f), magic);
-  const V n = hn::Sub(shifted, magic);
+  V shifted[kCount], r[kCount], q[kCount];
+  const auto each = [](const auto& step) HWY_ATTR {
+    OCTAVO_UNROLL
+    for (size_t i = 0; i < kCount; ++i) step(i);
+  };
+  each([&](size_t i) HWY_ATTR { shifted[i] = hn::MulAdd(x[i], hn::Set(d, 0x1.715476p0f), magic); });
+  each([&](size_t i) HWY_ATTR { q[i] = hn::Sub(shifted[i], magic); });
   // ln 2 = 0x1.62ep-1 + lo: the first product is exact, n has at most 8 bits.
-  V r = hn::NegMulAdd(n, hn::Set(d, 0x1.62ep-1f), x);
-  r = hn::NegMulAdd(n, hn::Set(d, 0x1.0bfbe8p-15f), r);
+  each([&](size_t i) HWY_ATTR { r[i] = hn::NegMulAdd(q[i], hn::Set(d, 0x1.62ep-1f), x[i]); });
+  each([&](size_t i) HWY_ATTR { r[i] = hn::NegMulAdd(q[i], hn::Set(d, 0x1.0bfbe8p-15f), r[i]); });
   // exp(r) = 1 + r·(1 + r·q(r)), relative error 1.1e-7 for |r| ≤ ln 2 / 2.
-  V q = hn::MulAdd(hn::Set(d, 0x1.0edb8ap-7f), r, hn::Set(d, 0x1.573d16p-5f));
-  q = hn::MulAdd(q, r, hn::Set(d, 0x1.555ce8p-3f));
-  q = hn::MulAdd(q, r, hn::Set(d, 0x1.fffdbep-2f));
-  q = hn::MulAdd(q, r, hn::Set(d, 0x1.ffffeep-1f));
-  q = hn::MulAdd(q, r, hn::Set(d, 1.0f));
-  return hn::BitCast(d, hn::Add(hn::BitCast(di, q), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+  each([&](size_t i) HWY_ATTR { q[i] = hn::MulAdd(hn::Set(d, 0x1.0edb8ap-7f), r[i], hn::Set(d, 0x1.573d16p-5f)); });
+  each([&](size_t i) HWY_ATTR { q[i] = hn::MulAdd(q[i], r[i], hn::Set(d, 0x1.555ce8p-3f)); });
+  each([&](size_t i) HWY_ATTR { q[i] = hn::MulAdd(q[i], r[i], hn::Set(d, 0x1.fffdbep-2f)); });
+  each([&](size_t i) HWY_ATTR { q[i] = hn::MulAdd(q[i], r[i], hn::Set(d, 0x1.ffffeep-1f)); });
+  each([&](size_t i) HWY_ATTR { q[i] = hn::MulAdd(q[i], r[i], hn::Set(d, 1.0f)); });
+  each([&](size_t i) HWY_ATTR {
+    x[i] = hn::BitCast(d, hn::Add(hn::BitCast(di, q[i]), hn::ShiftLeft<23>(hn::BitCast(di, shifted[i]))));
+  });
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ExpCore(D d, V x) {
+  V one[1] = {x};
+  ExpCore(d, one);
+  return one[0];
 }
 
 // exp(x) for x ≤ 0: 0 below -87.3 (ln of the smallest normal float). For softmax, whose arguments have the largest subtracted.
+template <size_t kCount, class D, class V = hn::Vec<D>>
+HWY_INLINE void ExpNonPositive(D d, V (&x)[kCount]) {
+  hn::Mask<D> zero[kCount];
+  OCTAVO_UNROLL
+  for (size_t i = 0; i < kCount; ++i) zero[i] = hn::Lt(x[i], hn::Set(d, -87.3f));
+  ExpCore(d, x);
+  OCTAVO_UNROLL
+  for (size_t i = 0; i < kCount; ++i) x[i] = hn::IfThenZeroElse(zero[i], x[i]);
+}
+
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpNonPositive(D d, V x) {
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.3f)), ExpCore(d, x));
+  V one[1] = {x};
+  ExpNonPositive(d, one);
+  return one[0];
 }
 
 // exp(x) for any x: 0 below -87.3, exp(88.7) = 3.3e38 above 88.7.

@@ -13,6 +13,9 @@ inline constexpr double kErfUlp = 2.0;   // every x
 // |GELU(x) - exact| ≤ kGeluBound · 2^-24 · |x| (+ 2^-149, where the result is denormal): GELU cancels for negative x.
 inline constexpr double kGeluBound = 6.0;
 
+// exp comes out as 0 below -87.3: what an exponential may be off there.
+inline constexpr double kExpUnderflow = 1.23e-38;
+
 }  // namespace octavo
 
 #endif  // OCTAVO_KERNELS_MATH_BOUNDS_H_

@@ -14,7 +14,7 @@ namespace octavo {
 // Preconditions: count ≥ 1. A row with a number that is not finite comes out as NaN or worse, the others are untouched by it; rows behind
 // num_rows likewise.
 // Order: the sum runs over i = 0, 1, …; one division a row.
-// Error: (count + kSoftmaxBound + |x - m| + Σ_j out_j |x_j - m|) · 2^-24 · out, and 2^-125 where exp underflows; twice that without fused
+// Error: (count + kSoftmaxBound + |x - m| + Σ_j out_j |x_j - m|) · 2^-24 · out, and kExpUnderflow (math_bounds.h); twice that without fused
 // multiply-add. Cost: 2·count FLOP and count exponentials a row.
 void Softmax(const float* x, size_t num_rows, size_t count, float* out);
 

@@ -12,15 +12,7 @@
 #include "hwy/highway.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/panel.h"
-
-// GCC keeps an array of vectors in registers only when every loop over it is unrolled.
-#ifndef OCTAVO_UNROLL
-#if HWY_COMPILER_CLANG
-#define OCTAVO_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define OCTAVO_UNROLL _Pragma("GCC unroll 16")
-#endif
-#endif
+#include "kernels/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace octavo {

@@ -6,6 +6,7 @@
 #include "kernels/attention_bound.h"
 #include "kernels/causal_attention.h"
 #include "kernels/decode_attention.h"
+#include "kernels/math_bounds.h"
 #include "kernels/reference/causal_attention.h"
 #include "kernels/reference/decode_attention.h"
 
@@ -41,12 +42,12 @@ void ComparePosition(const std::vector<double>& table, size_t t, size_t heads, s
       double sum = 0;
       for (size_t s = 0; s < length; ++s)
         sum += weights[h * length + s] * std::abs(keys[s * stride + width + h * size + i]);
-      outcome.Compare(out_at(h * size + i), expected[h * size + i], relative * sum + 0x1p-126,
+      outcome.Compare(out_at(h * size + i), expected[h * size + i], relative * sum + kExpUnderflow,
                       "mixed values differ from the reference");
     }
     for (size_t s = 0; weight_at && s < length; ++s) {
       const double weight = weights[h * length + s];
-      outcome.Compare(weight_at(h, s), weight, relative * weight + 0x1p-126, "weights differ from the reference");
+      outcome.Compare(weight_at(h, s), weight, relative * weight + kExpUnderflow, "weights differ from the reference");
     }
   }
 }

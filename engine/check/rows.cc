@@ -112,7 +112,7 @@ Outcome CheckSoftmax(Random& random) {
     for (size_t i = 0; i < count; ++i) {
       const double distance = largest - row[i];
       outcome.Compare(static_cast<double>(p.at(r, i)), expected[i],
-                      TargetSlack() * (sum_error + distance) * kRoundoff * expected[i] + 2 * kUnderflow,
+                      TargetSlack() * (sum_error + distance) * kRoundoff * expected[i] + kExpUnderflow,
                       "softmax differs from the reference");
       const double log_bound = TargetSlack() * (sum_error + distance + 6 * std::abs(expected_log[i])) * kRoundoff;
       outcome.Compare(static_cast<double>(log_p.at(r, i)), expected_log[i], log_bound,
