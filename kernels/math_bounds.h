@@ -11,7 +11,7 @@ inline constexpr double kTanhUlp = 2.0;  // every x
 inline constexpr double kErfUlp = 2.0;   // every x
 
 // |GELU(x) - exact| ≤ kGeluBound · 2^-24 · |x| (+ 2^-149, where the result is denormal): GELU cancels for negative x.
-inline constexpr double kGeluBound = 6.0;
+inline constexpr double kGeluBound = 5.0;
 
 // exp comes out as 0 below -87.3: what an exponential may be off there.
 inline constexpr double kExpUnderflow = 1.23e-38;
