@@ -6,6 +6,7 @@
 # --no-install: build with what is there, for other systems and for those without the right to install.
 set -euo pipefail
 cd -- "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/.."
+# shellcheck source-path=SCRIPTDIR/..
 source tools/setup.sh
 
 install=1

@@ -8,6 +8,7 @@
 # --no-install: test with what is there, for other systems and for those without the right to install.
 set -euo pipefail
 cd -- "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/.."
+# shellcheck source-path=SCRIPTDIR/..
 source tools/setup.sh
 
 install=1 packages=("${build_packages[@]}")
