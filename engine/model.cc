@@ -88,15 +88,7 @@ Model Build(const Safetensors& file, std::string_view config_text, std::vector<s
   return Model(std::move(config), std::move(vocabulary), std::move(weights), std::move(storage), start);
 }
 
-Model LoadDirectory(const std::filesystem::path& path) {
-  const auto tensors = path / "model.safetensors", config = path / "config.json", vocabulary = path / "vocab.json";
-  const std::string where = Quote(tensors.string());
-  const std::vector<std::byte> bytes = ReadFileBytes(tensors);
-  const Safetensors file = ParseSafetensors(bytes, where);
-  const std::string vocabulary_where = Quote(vocabulary.string());
-  return Build(file, ReadText(config), ReadVocabularyObject(ReadText(vocabulary), vocabulary_where),
-               Quote(config.string()), vocabulary_where, where);
-}
+constexpr const char *kTensorsFile = "model.safetensors", *kConfigFile = "config.json", *kVocabularyFile = "vocab.json";
 
 // Appends a tensor that refers to `values`, or to a transposed copy kept in `copies`.
 class TensorList {
@@ -150,9 +142,21 @@ Model Model::Parse(std::span<const std::byte> bytes, std::string_view where) {
                fmt::format("{}: config", where), vocabulary_where, where);
 }
 
+Model Model::ParseDirectory(std::span<const std::byte> tensors, std::string_view config, std::string_view vocabulary,
+                            const std::filesystem::path& where) {
+  const std::string tensors_where = Quote((where / kTensorsFile).string());
+  const std::string vocabulary_where = Quote((where / kVocabularyFile).string());
+  const Safetensors file = ParseSafetensors(tensors, tensors_where);
+  return Build(file, config, ReadVocabularyObject(vocabulary, vocabulary_where), Quote((where / kConfigFile).string()),
+               vocabulary_where, tensors_where);
+}
+
 Model Model::Load(const std::filesystem::path& path) {
   std::error_code code;
-  if (std::filesystem::is_directory(path, code)) return LoadDirectory(path);
+  if (std::filesystem::is_directory(path, code)) {
+    const std::vector<std::byte> tensors = ReadFileBytes(path / kTensorsFile);
+    return ParseDirectory(tensors, ReadText(path / kConfigFile), ReadText(path / kVocabularyFile), path);
+  }
   const std::vector<std::byte> bytes = ReadFileBytes(path);
   return Parse(bytes, Quote(path.string()));
 }

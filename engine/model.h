@@ -34,6 +34,10 @@ class Model {
   // The single-file form from memory; `where` names it in errors. The bytes are not needed afterwards.
   static Model Parse(std::span<const std::byte> file, std::string_view where);
 
+  // The directory form from memory: the contents of its three files; `where` stands for the directory's path in errors.
+  static Model ParseDirectory(std::span<const std::byte> tensors, std::string_view config, std::string_view vocabulary,
+                              const std::filesystem::path& where);
+
   // The single-file form's bytes with weights as F32, [out, in]. Parse(Serialize()) is the same model.
   std::vector<std::byte> Serialize() const;
 

@@ -8,7 +8,6 @@ pickles without running any code that they may carry, which torch.load of 1.13 c
     tools/convert_nanogpt.py out/ckpt.pt baby.safetensors --meta data/shakespeare_char/meta.pkl
 """
 
-import argparse
 import collections
 import io
 import itertools
@@ -19,6 +18,7 @@ import zipfile
 
 import numpy as np
 
+from arguments import Parser
 from model_file import single_file_metadata, write_safetensors
 
 PREFIXES = ("_orig_mod.", "module.", "transformer.")
@@ -28,7 +28,7 @@ LARGEST = {"F32": float(np.finfo("f4").max), "F16": float(np.finfo("f2").max), "
 
 
 def parse_arguments(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
     add("checkpoint", metavar="CKPT", help="nanoGPT's ckpt.pt")
     add("out", metavar="OUT.safetensors", help="the model file to write")

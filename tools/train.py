@@ -8,12 +8,14 @@ is kept in --out; --checkpoint holds all that is needed to go on (--resume), exa
     tools/train.py play.txt --out tiny.safetensors --checkpoint tiny.ckpt
 """
 
-import argparse
+import hashlib
 import math
 import os
 import signal
 import sys
 import time
+
+from arguments import Parser, number
 
 
 def prepare_environment():
@@ -28,43 +30,49 @@ def prepare_environment():
 
 
 def parse_arguments(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     add = parser.add_argument
+    count, share = number(int, 1), number(float, 0, 1)
     add("text", help="the text to learn, UTF-8; each code point is a character")
     add("--out", required=True, metavar="FILE", help="the best model so far, .safetensors")
     add("--checkpoint", metavar="FILE", help="written every --eval-every steps and on interruption")
     add("--resume", action="store_true", help="go on from --checkpoint if it exists")
-    add("--context", type=int, default=64, help="context length (%(default)s)")
-    add("--width", type=int, default=32, help="(%(default)s)")
-    add("--layers", type=int, default=2, help="(%(default)s)")
-    add("--heads", type=int, default=4, help="(%(default)s)")
+    add("--context", type=count, default=64, metavar="N", help="context length (%(default)s)")
+    add("--width", type=count, default=32, metavar="N", help="(%(default)s)")
+    add("--layers", type=count, default=2, metavar="N", help="(%(default)s)")
+    add("--heads", type=count, default=4, metavar="N", help="(%(default)s)")
     add("--activation", choices=("gelu", "gelu_new", "relu"), default="gelu_new", help="(%(default)s)")
     add("--no-bias", action="store_true", help="no biases anywhere")
     add("--tied", action="store_true", help="the head shares the token embedding")
-    add("--epsilon", type=float, default=1e-5, help="of layer norm (%(default)s)")
+    add("--epsilon", type=share, default=1e-5, metavar="X", help="of layer norm (%(default)s)")
     add("--dtype", choices=("F32", "F16", "BF16"), default="F32", help="how --out stores weights (%(default)s)")
-    add("--steps", type=int, default=40000, help="(%(default)s)")
-    add("--batch", type=int, default=64, help="windows a step (%(default)s)")
-    add("--rate", type=float, default=3e-3, help="peak learning rate (%(default)s)")
-    add("--final-rate", type=float, default=0.03, help="last learning rate as a share of the peak (%(default)s)")
-    add("--warm-up", type=int, default=200, help="steps until the peak rate (%(default)s)")
-    add("--beta1", type=float, default=0.9, help="(%(default)s)")
-    add("--beta2", type=float, default=0.99, help="(%(default)s)")
-    add("--weight-decay", type=float, default=0.1, help="on matrices only (%(default)s)")
-    add("--clip", type=float, default=1.0, help="largest gradient norm (%(default)s)")
-    add("--dropout", type=float, default=0.0, help="(%(default)s)")
-    add("--seed", type=int, default=1, help="(%(default)s)")
-    add("--eval-every", type=int, default=1000, help="steps between validations (%(default)s)")
-    add("--threads", type=int, default=1, help="(%(default)s)")
+    add("--steps", type=count, default=40000, metavar="N", help="(%(default)s)")
+    add("--batch", type=count, default=64, metavar="N", help="windows a step (%(default)s)")
+    add("--rate", type=number(float, 0), default=3e-3, metavar="X", help="peak learning rate (%(default)s)")
+    add("--final-rate", type=share, default=0.03, metavar="X", help="last learning rate as a share of the peak (%(default)s)")
+    add("--warm-up", type=number(int, 0), default=200, metavar="N", help="steps until the peak rate (%(default)s)")
+    add("--beta1", type=number(float, 0, 0.9999), default=0.9, metavar="X", help="(%(default)s)")
+    add("--beta2", type=number(float, 0, 0.9999), default=0.99, metavar="X", help="(%(default)s)")
+    add("--weight-decay", type=number(float, 0), default=0.1, metavar="X", help="on matrices only (%(default)s)")
+    add("--clip", type=number(float, 0), default=1.0, metavar="X", help="largest gradient norm (%(default)s)")
+    add("--dropout", type=share, default=0.0, metavar="X", help="(%(default)s)")
+    add("--seed", type=number(int, 0, 2**31 - 1), default=1, metavar="N", help="(%(default)s)")
+    add("--eval-every", type=count, default=1000, metavar="N", help="steps between validations (%(default)s)")
+    add("--threads", type=count, default=1, metavar="N", help="(%(default)s)")
     arguments = parser.parse_args(argv)
     if arguments.width % arguments.heads:
         parser.error(f"--heads {arguments.heads} does not divide --width {arguments.width}")
-    for name in ("context", "width", "layers", "heads", "steps", "batch", "eval_every", "threads"):
-        if getattr(arguments, name) < 1:
-            parser.error(f"--{name.replace('_', '-')} must be at least 1")
     if arguments.resume and not arguments.checkpoint:
         parser.error("--resume needs --checkpoint")
+    for flag in ("out", "checkpoint"):  # seen now, not after the first thousand steps
+        path = getattr(arguments, flag)
+        if path and (os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or ".")):
+            parser.error(f"--{flag} {path}: there is no folder for such a file")
     return arguments
+
+
+def fail(message):
+    sys.exit("train.py: " + " ".join(str(message).split()))
 
 
 # What may differ between a run and its continuation; every other setting must be as it was.
@@ -114,14 +122,48 @@ def save_atomically(path, state):
 
 def read_text(path, context):
     try:
-        with open(path, encoding="utf-8", newline="") as file:
+        # Without a byte order mark, as octavo reads texts, and with the line ends as they are.
+        with open(path, encoding="utf-8-sig", newline="") as file:
             text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        sys.exit(f"train.py: {path}: {error}")
+    except OSError as error:
+        fail(f"{path}: {error.strerror}")
+    except UnicodeDecodeError as error:
+        fail(f"{path}: {error}")
     split = len(text) * 9 // 10
     if split < context + 1 or len(text) - split < 2:
-        sys.exit(f"train.py: {path}: {len(text)} characters are too few for a context of {context}")
+        fail(f"{path}: {len(text)} characters are too few for a context of {context}")
     return text, split
+
+
+def make_optimizer(arguments, parameters):
+    import torch
+
+    return torch.optim.AdamW(
+        [
+            {"params": [p for p in parameters if p.dim() > 1], "weight_decay": arguments.weight_decay},
+            {"params": [p for p in parameters if p.dim() == 1], "weight_decay": 0.0},
+        ],
+        lr=arguments.rate,
+        betas=(arguments.beta1, arguments.beta2),
+        foreach=True,
+    )
+
+
+def load_checkpoint(path, settings, digest):
+    """What an earlier run saved; ends the program when that run had other settings or another text."""
+    import torch
+
+    try:
+        state = torch.load(path)
+        made_with = state["settings"]
+    except Exception as error:  # a damaged pickle raises nearly anything
+        fail(f"{path}: not a checkpoint of train.py: {error}")
+    for name, value in settings.items():
+        if made_with.get(name) != value:
+            fail(f"{path} was made with {name} = {made_with.get(name)!r}, not {value!r}")
+    if state.get("text", digest) != digest:  # checkpoints from before it was kept lack it
+        fail(f"{path} was made from another text")
+    return state
 
 
 def train(arguments):
@@ -153,27 +195,18 @@ def train(arguments):
     model = GPT(dict(config, dropout=arguments.dropout))
     initialize(model, arguments.seed)
     parameters = list(model.parameters())
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": [p for p in parameters if p.dim() > 1], "weight_decay": arguments.weight_decay},
-            {"params": [p for p in parameters if p.dim() == 1], "weight_decay": 0.0},
-        ],
-        lr=arguments.rate,
-        betas=(arguments.beta1, arguments.beta2),
-        foreach=True,
-    )
+    optimizer = make_optimizer(arguments, parameters)
     settings = {k: v for k, v in vars(arguments).items() if k not in FREE_TO_CHANGE}
     settings["vocabulary"] = "".join(vocabulary)
+    digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
     step, best = 0, math.inf
     if arguments.resume and os.path.exists(arguments.checkpoint):
-        state = torch.load(arguments.checkpoint)
-        for name, value in settings.items():
-            if state["settings"].get(name) != value:
-                sys.exit(f"train.py: {arguments.checkpoint} was made with {name} = {state['settings'].get(name)!r}, not {value!r}")
+        state = load_checkpoint(arguments.checkpoint, settings, digest)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["random"])
-        step, best = state["step"], state["best"]
+        # A best model that is gone cannot be the result of this run.
+        step, best = state["step"], state["best"] if os.path.exists(arguments.out) else math.inf
         print(f"resumed at step {step}, best validation loss {best:.4f}", flush=True)
     print(
         f"{sum(p.numel() for p in parameters):,} parameters, vocabulary {len(vocabulary)}, "
@@ -194,6 +227,7 @@ def train(arguments):
                 "step": step,
                 "best": best,
                 "settings": settings,
+                "text": digest,
             }
             save_atomically(arguments.checkpoint, state)
 
@@ -216,6 +250,8 @@ def train(arguments):
         step += 1
         if step % arguments.eval_every == 0 or step == arguments.steps:
             held_out_loss = validation_loss(model, held_out, arguments.context)
+            if not math.isfinite(held_out_loss):
+                fail(f"the loss is {held_out_loss} at step {step}; a lower --rate or --clip may help")
             if held_out_loss < best:
                 best = held_out_loss
                 write_safetensors(

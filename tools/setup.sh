@@ -1,0 +1,86 @@
+# What quickstart.sh, test.sh and .ci/run share: the list of packages, installing those that are missing, and quiet stages.
+# To be sourced by bash under `set -euo pipefail`; changes nothing by itself.
+# shellcheck shell=bash
+
+# All that CMake looks for, of Debian 12 or a newer Debian or Ubuntu; together some 5 MB beside the compiler.
+# shellcheck disable=SC2034  # for the scripts that source this file
+build_packages=(g++ cmake ninja-build libhwy-dev libtbb-dev libcli11-dev nlohmann-json3-dev libfmt-dev
+                libgtest-dev libbenchmark-dev librandom123-dev)
+# Only the tests of the Python tools need PyTorch, some 400 MB. Without libopenblas0-pthread it multiplies matrices very slowly.
+# shellcheck disable=SC2034
+torch_packages=(python3-numpy python3-torch libopenblas0-pthread)
+# For the sanitizers and the fuzz target. `clang` brings the plain name clang++, which the presets asan and tsan ask for.
+# shellcheck disable=SC2034
+clang_packages=(clang libclang-rt-dev)
+
+# stage TITLE COMMAND…: one line, the title and in the end the seconds; the command's output only when it fails, which ends the script.
+# The output of the last stage stays in $stage_log.
+stage() {
+  local title=$1 began=$SECONDS status=0
+  shift
+  if [[ -z ${stage_log:-} ]]; then
+    stage_log=$(mktemp)
+    trap 'rm -f "$stage_log"' EXIT
+  fi
+  printf '%-60s ' "$title"
+  "$@" >"$stage_log" 2>&1 </dev/null || status=$?
+  if ((status == 0)); then
+    printf '%4d s\n' $((SECONDS - began))
+    return
+  fi
+  printf 'failed after %d s\n' $((SECONDS - began))
+  cat "$stage_log" >&2
+  printf '\n%s: failed with status %d: %s\n' "${0##*/}" "$status" "$*" >&2
+  exit 1
+}
+
+# The packages among the arguments that are not installed, one a line.
+missing_packages() {
+  local package
+  for package; do
+    if [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then
+      printf '%s\n' "$package"
+    fi
+  done
+}
+
+apt_install() {
+  local become=(env DEBIAN_FRONTEND=noninteractive)
+  ((EUID == 0)) || become=(sudo "${become[@]}")
+  # Waits when another apt is at work, as one often is on a machine that has just started.
+  "${become[@]}" apt-get -q -o DPkg::Lock::Timeout=300 update &&
+    "${become[@]}" apt-get -q -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends "$@"
+}
+
+# install_missing PACKAGE…: touches the network only when something is missing.
+install_missing() {
+  local missing
+  if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    printf '%s\n' "${0##*/}: this system has no apt-get. Install what corresponds to these packages of Debian 12 or newer:" \
+      "    $*" "then run this again with --no-install." >&2
+    exit 1
+  fi
+  mapfile -t missing < <(missing_packages "$@")
+  ((${#missing[@]})) || return 0
+  if ((EUID != 0)) && ! command -v sudo >/dev/null; then
+    printf '%s\n' "${0##*/}: packages are missing and there is no sudo. As root, run" "    apt-get install ${missing[*]}" \
+      "then this again." >&2
+    exit 1
+  fi
+  stage "install ${#missing[@]} packages: ${missing[*]}" apt_install "${missing[@]}"
+}
+
+# build PRESET [ARGUMENT OF THE BUILD…]: configures and builds.
+build() {
+  local preset=$1
+  shift
+  stage "configure $preset" cmake --preset "$preset"
+  stage "build $preset" cmake --build --preset "$preset" "$@"
+}
+
+# run_tests PRESET: every test but the slow ones; prints ctest's closing lines, which name skipped tests.
+run_tests() {
+  export CTEST_PARALLEL_LEVEL="${CTEST_PARALLEL_LEVEL:-$(nproc)}"
+  stage "test $1" ctest --preset "$1"
+  sed -n '/tests passed/p; /did not run/,$p' "$stage_log"
+}
