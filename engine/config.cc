@@ -122,6 +122,7 @@ ModelConfig ParseConfig(std::string_view json, size_t vocabulary_size, std::stri
   config.num_layers = read.Size("n_layer");
   config.context_length = read.Size("n_positions");
   config.vocabulary_size = read.Size("vocab_size", vocabulary_size);
+  config.states_vocabulary_size = read.Find("vocab_size") != nullptr;
   config.inner_width = read.Size("n_inner", 4 * config.width);
   config.activation = read.Activation();
   config.layer_norm_epsilon = read.Epsilon();

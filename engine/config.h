@@ -29,6 +29,8 @@ struct ModelConfig {
   // Special tokens: never printed; an end token ends a text. Ids beyond the vocabulary are dropped while reading (GPT-2's
   // default configuration names 50256 whatever the vocabulary).
   std::vector<TokenId> start_tokens, end_tokens, padding_tokens;
+  // Whether the configuration itself gives the vocabulary's size; only then may embeddings have padding rows beyond it.
+  bool states_vocabulary_size = false;
 
   size_t head_size() const { return width / num_heads; }
 };

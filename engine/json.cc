@@ -34,6 +34,10 @@ nlohmann::json ParseJson(std::string_view text, std::string_view what, int max_d
     }
     return true;
   };
+  // The library takes a zero byte for the end of the text.
+  if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    Fail("{} is not valid JSON in UTF-8 (at byte {})", what, zero + 1);
+  }
   try {
     return Json::parse(text, check);
   } catch (const Json::parse_error& error) {

@@ -149,7 +149,12 @@ void ConvertAll(const Tensor& tensor, const Convert& convert, std::vector<float>
 
 }  // namespace
 
-std::string Tensor::ShapeText() const { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+std::string Tensor::ShapeText() const {
+  // A hostile header may give millions of sizes.
+  constexpr size_t kMostShown = 8;
+  const auto shown = std::span(shape).first(std::min(shape.size(), kMostShown));
+  return fmt::format("[{}{}]", fmt::join(shown, ", "), shape.size() > kMostShown ? ", …" : "");
+}
 
 size_t Tensor::num_elements() const { return data.size() / TypeSize(type).value(); }
 

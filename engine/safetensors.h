@@ -22,7 +22,7 @@ struct Tensor {
   std::vector<size_t> shape;        // empty for a scalar
   std::span<const std::byte> data;  // any alignment; belongs to whoever holds the file's bytes
 
-  // "[3, 4]"
+  // "[3, 4]", cut after 8 sizes
   std::string ShapeText() const;
   size_t num_elements() const;
 };

@@ -182,11 +182,12 @@ class Gatherer {
     out.mlp_proj = TakeLinear(layer + "mlp.c_proj", inner, width);
   }
 
-  // A table with one row a vocabulary entry, and possibly padding rows behind them, which are cut.
+  // A table with one row a vocabulary entry, and padding rows behind them, which are cut, if the configuration says where they begin.
   std::vector<float> TakeRows(const std::string& name) {
     const Tensor& tensor = Require(name);
     const size_t rows = config_.vocabulary_size, width = config_.width;
-    if (tensor.shape.size() != 2 || tensor.shape[1] != width || tensor.shape[0] < rows) {
+    if (tensor.shape.size() != 2 || tensor.shape[1] != width || tensor.shape[0] < rows ||
+        (tensor.shape[0] > rows && !config_.states_vocabulary_size)) {
       FailShape(tensor, fmt::format("[{}, {}], a row for each vocabulary entry", rows, width));
     }
     std::vector<float> values = Take(name, tensor.shape);

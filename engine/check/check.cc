@@ -66,6 +66,8 @@ std::vector<Row> Run(const Options& options, const std::function<void(const Row&
   }
   std::vector<Row> rows;
   for (size_t family = 0; family < kFamilies.size(); ++family) {
+    const std::vector<std::string>& wanted = options.kernels;
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), kFamilies[family].name) == wanted.end()) continue;
     std::vector<uint64_t> hashes;  // of the cases, on the first target with fused multiply-add
     for (const std::string& target : targets) {
       UseTarget(target);

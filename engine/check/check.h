@@ -14,6 +14,7 @@ namespace octavo::check {
 
 struct Options {
   std::vector<std::string> targets;  // empty: all that this CPU runs
+  std::vector<std::string> kernels;  // empty: all, and "model"
   uint64_t num_cases = 100;          // of each kernel on each target
   uint64_t seed = 1;
 };

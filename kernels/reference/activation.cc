@@ -7,11 +7,12 @@
 namespace octavo::reference {
 namespace {
 
-// erfc keeps the relative precision for negative x that 1 + erf would cancel away.
+// erfc keeps the relative precision for negative x that 1 + erf would cancel away. It reaches 2: x is halved first, so that no product
+// overflows.
 template <typename Value>
 Value GeluErf(Value x) {
   const Value scaled = x / std::numbers::sqrt2_v<Value>;
-  return x * std::erfc(-scaled) / 2;
+  return x / 2 * std::erfc(-scaled);
 }
 
 // (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)), which does not cancel for negative u.

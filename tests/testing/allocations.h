@@ -1,0 +1,44 @@
+// Counts what a program takes from the heap, by replacing operator new. Include it in the one source file of a test program.
+#ifndef OCTAVO_TESTS_TESTING_ALLOCATIONS_H_
+#define OCTAVO_TESTS_TESTING_ALLOCATIONS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace octavo::test {
+
+inline std::atomic<size_t> allocated_bytes = 0;     // since the start, without what was given back
+inline std::atomic<size_t> largest_allocation = 0;  // of a single call
+
+// What `work` takes in all, whether or not it gives it back, even when it throws.
+class AllocationMeter {
+ public:
+  AllocationMeter() { largest_allocation = 0; }
+  size_t total_bytes() const { return allocated_bytes - start_; }
+  size_t largest_bytes() const { return largest_allocation; }
+
+ private:
+  const size_t start_ = allocated_bytes;
+};
+
+inline void* CountedAllocation(size_t size) {
+  allocated_bytes += size;
+  size_t largest = largest_allocation;
+  while (largest < size && !largest_allocation.compare_exchange_weak(largest, size)) {
+  }
+  if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace octavo::test
+
+void* operator new(size_t size) { return octavo::test::CountedAllocation(size); }
+void* operator new[](size_t size) { return octavo::test::CountedAllocation(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+
+#endif  // OCTAVO_TESTS_TESTING_ALLOCATIONS_H_

@@ -1,0 +1,34 @@
+// The vector kernels of a family against the scalar reference, on every target of this CPU: the cases of engine/check/.
+#ifndef OCTAVO_TESTS_TESTING_VECTOR_KERNEL_H_
+#define OCTAVO_TESTS_TESTING_VECTOR_KERNEL_H_
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "engine/check/check.h"
+#include "kernels/targets.h"
+
+namespace octavo::test {
+
+// Random and hostile shapes and inputs, guarded buffers, NaN in what must not be read, bounds from the sums, the same bits on all targets
+// with fused multiply-add. Fails when no target ran.
+inline void ExpectVectorKernel(const std::string& name, uint64_t num_cases = 200) {
+  check::Options options;
+  options.kernels = {name};
+  options.num_cases = num_cases;
+  const std::vector<check::Row> rows = check::Run(options);
+  EXPECT_EQ(rows.size(), RunnableTargets().size());
+  EXPECT_FALSE(rows.empty());
+  for (const check::Row& row : rows) {
+    SCOPED_TRACE(row.kernel + " on " + row.target);
+    EXPECT_EQ(row.failure, "");
+    EXPECT_EQ(row.num_cases, num_cases);
+    EXPECT_TRUE(row.worst <= 1) << row.worst;
+    EXPECT_TRUE(row.same_bits);
+  }
+}
+
+}  // namespace octavo::test
+
+#endif  // OCTAVO_TESTS_TESTING_VECTOR_KERNEL_H_
