@@ -5,6 +5,17 @@
 
 namespace octavo::bench {
 
+// Kernel families, one file each: FLOP/s and bytes/s against the roofs that the same run probes.
+void RegisterActivation();
+void RegisterCausalAttention();
+void RegisterDecodeAttention();
+void RegisterEmbed();
+void RegisterLayerNorm();
+void RegisterMatMul();
+void RegisterQkv();
+void RegisterSample();
+void RegisterSoftmax();
+
 // Whole models: writing and scoring text, in characters a second.
 void RegisterGeneration();
 

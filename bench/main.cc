@@ -55,6 +55,15 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "***WARNING*** these numbers are not octavo's speed: %suse the preset release\n",
                  doubts.c_str());
   }
+  RegisterMatMul();
+  RegisterQkv();
+  RegisterCausalAttention();
+  RegisterDecodeAttention();
+  RegisterLayerNorm();
+  RegisterActivation();
+  RegisterSoftmax();
+  RegisterSample();
+  RegisterEmbed();
   RegisterGeneration();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

@@ -24,15 +24,18 @@ TEST(VectorKernel, LanesDoNotMix) {
     UseTarget(target);
     AlignedFloats out[2];
     for (AlignedFloats& result : out) {
-      AlignedFloats keys(numbers.begin(), numbers.begin() + kFloats), values(numbers.begin() + kFloats, numbers.begin() + 2 * kFloats);
+      AlignedFloats keys(numbers.begin(), numbers.begin() + kFloats),
+          values(numbers.begin() + kFloats, numbers.begin() + 2 * kFloats);
       AlignedFloats q(numbers.begin() + 2 * kFloats, numbers.end()), scratch(kSlots * kPanelRows);
       if (&result == &out[1]) {
-        for (size_t i = kBad; i < kFloats; i += kPanelRows) keys[i] = values[i] = std::numeric_limits<float>::quiet_NaN();
+        for (size_t i = kBad; i < kFloats; i += kPanelRows)
+          keys[i] = values[i] = std::numeric_limits<float>::quiet_NaN();
       }
       int32_t lengths[kPanelRows];
       for (size_t r = 0; r < kPanelRows; ++r) lengths[r] = static_cast<int32_t>(1 + r % kSlots);
       result.resize(kSize * kPanelRows);
-      DecodeAttention(q.data(), {keys.data(), values.data(), kFloats, kSlots, 2}, lengths, 1, kSize, result.data(), scratch.data());
+      DecodeAttention(q.data(), {keys.data(), values.data(), kFloats, kSlots, 2}, lengths, 1, kSize, result.data(),
+                      scratch.data());
     }
     for (size_t i = 0; i < out[0].size(); ++i) {
       if (i % kPanelRows != kBad) EXPECT_EQ(out[0][i], out[1][i]) << target << " element " << i;

@@ -1,0 +1,60 @@
+// Vector bodies of the roofline probes; see probes.h.
+
+// Per-target include guard.
+#if defined(OCTAVO_KERNELS_PROBES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OCTAVO_KERNELS_PROBES_INL_H_
+#undef OCTAVO_KERNELS_PROBES_INL_H_
+#else
+#define OCTAVO_KERNELS_PROBES_INL_H_
+#endif
+
+#include "kernels/probes.h"
+#include "kernels/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace octavo {
+namespace HWY_NAMESPACE {
+
+// Twelve chains: more than latency times throughput of any CPU that runs these targets, and they fit 16 registers.
+constexpr size_t kProbeChains = 12;
+
+HWY_NOINLINE float ProbeMultiplyAdd(size_t rounds) {
+  const DF d;
+  VF chain[kProbeChains];
+  OCTAVO_UNROLL
+  for (size_t i = 0; i < kProbeChains; ++i) chain[i] = hn::Set(d, static_cast<float>(i));
+  // Converges to 1, far from denormals and overflow.
+  const VF factor = hn::Set(d, 0.5f), term = hn::Set(d, 0.5f);
+  for (size_t round = 0; round < rounds; ++round) {
+    OCTAVO_UNROLL
+    for (size_t i = 0; i < kProbeChains; ++i) chain[i] = hn::MulAdd(chain[i], factor, term);
+  }
+  VF sum = hn::Zero(d);
+  OCTAVO_UNROLL
+  for (size_t i = 0; i < kProbeChains; ++i) sum = hn::Add(sum, chain[i]);
+  return hn::GetLane(sum);
+}
+
+HWY_NOINLINE size_t ProbeFlopPerRound() { return 2 * kProbeChains * kLanes; }
+
+HWY_NOINLINE float ProbeRead(const float* HWY_RESTRICT data, size_t count) {
+  const DF d;
+  constexpr size_t kSums = 8;
+  VF sum[kSums];
+  OCTAVO_UNROLL
+  for (size_t i = 0; i < kSums; ++i) sum[i] = hn::Zero(d);
+  for (const float* end = data + count; data != end; data += kSums * kLanes) {
+    OCTAVO_UNROLL
+    for (size_t i = 0; i < kSums; ++i) sum[i] = hn::Add(sum[i], hn::Load(d, data + i * kLanes));
+  }
+  OCTAVO_UNROLL
+  for (size_t i = 1; i < kSums; ++i) sum[0] = hn::Add(sum[0], sum[i]);
+  return hn::GetLane(sum[0]);
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace octavo
+HWY_AFTER_NAMESPACE();
+
+#endif  // OCTAVO_KERNELS_PROBES_INL_H_

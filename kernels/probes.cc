@@ -1,0 +1,24 @@
+// Dispatch of the roofline probes; see probes.h.
+#include "kernels/probes.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/probes.cc"
+#include "hwy/foreach_target.h"
+// Behind foreach_target.
+#include "kernels/probes-inl.h"
+
+#if HWY_ONCE
+namespace octavo {
+
+HWY_EXPORT(ProbeMultiplyAdd);
+HWY_EXPORT(ProbeFlopPerRound);
+HWY_EXPORT(ProbeRead);
+
+float ProbeMultiplyAdd(size_t rounds) { return HWY_DYNAMIC_DISPATCH(ProbeMultiplyAdd)(rounds); }
+
+size_t ProbeFlopPerRound() { return HWY_DYNAMIC_DISPATCH(ProbeFlopPerRound)(); }
+
+float ProbeRead(const float* data, size_t count) { return HWY_DYNAMIC_DISPATCH(ProbeRead)(data, count); }
+
+}  // namespace octavo
+#endif  // HWY_ONCE

@@ -1,0 +1,20 @@
+// What the machine can do at most, on the current target: the roofs that kernels are measured against. Used by benchmarks only.
+#ifndef OCTAVO_KERNELS_PROBES_H_
+#define OCTAVO_KERNELS_PROBES_H_
+
+#include <cstddef>
+
+namespace octavo {
+
+// Runs `rounds` rounds of independent fused multiply-adds (without them: multiplications and additions) in registers, as many chains as
+// hide their latency; returns a number that depends on all. ProbeFlopPerRound says how many floating-point operations a round is.
+float ProbeMultiplyAdd(size_t rounds);
+size_t ProbeFlopPerRound();
+
+// Reads `count` floats from front to back in whole vectors; returns a number that depends on all. count is a multiple of 256, data aligned
+// to 64 bytes.
+float ProbeRead(const float* data, size_t count);
+
+}  // namespace octavo
+
+#endif  // OCTAVO_KERNELS_PROBES_H_
