@@ -178,13 +178,13 @@ void CheckOptions(const GenerateOptions& options) {
 
 Completion Generate(const Model& model, const GenerateRequest& request,
                     const std::function<void(std::string_view)>& on_text) {
-  CheckOptions(request.options);
-  if (!request.error.empty()) {
+  if (!request.error.empty()) {  // which may be about the options
     Completion failed;
     failed.finish = Finish::kError;
     failed.error = request.error;
     return failed;
   }
+  CheckOptions(request.options);
   return Writer(model, request, on_text).Run();
 }
 
