@@ -89,12 +89,12 @@ Model Build(const Safetensors& file, std::string_view config_text, std::vector<s
 
 Model LoadDirectory(const std::filesystem::path& path) {
   const auto tensors = path / "model.safetensors", config = path / "config.json", vocabulary = path / "vocab.json";
-  const std::string where = Quote(tensors.string());
+  const std::string where = QuotePath(tensors.string());
   const std::vector<std::byte> bytes = ReadFileBytes(tensors);
   const Safetensors file = ParseSafetensors(bytes, where);
-  const std::string vocabulary_where = Quote(vocabulary.string());
+  const std::string vocabulary_where = QuotePath(vocabulary.string());
   return Build(file, ReadText(config), ReadVocabularyObject(ReadText(vocabulary), vocabulary_where),
-               Quote(config.string()), vocabulary_where, where);
+               QuotePath(config.string()), vocabulary_where, where);
 }
 
 // Appends a tensor that refers to `values`, or to a transposed copy kept in `copies`.
@@ -152,7 +152,7 @@ Model Model::Load(const std::filesystem::path& path) {
   std::error_code code;
   if (std::filesystem::is_directory(path, code)) return LoadDirectory(path);
   const std::vector<std::byte> bytes = ReadFileBytes(path);
-  return Parse(bytes, Quote(path.string()));
+  return Parse(bytes, QuotePath(path.string()));
 }
 
 std::vector<std::string> Model::BuiltInNames() { return {"tiny"}; }
@@ -170,8 +170,8 @@ Model Model::Open(std::string_view name_or_path) {
   }
   std::error_code code;
   if (!std::filesystem::exists(name_or_path, code)) {
-    Fail("model {}: there is no such file or directory, nor a built-in model of that name ({})", Quote(name_or_path),
-         fmt::join(BuiltInNames(), ", "));
+    Fail("model {}: there is no such file or directory, nor a built-in model of that name ({})",
+         QuotePath(name_or_path), fmt::join(BuiltInNames(), ", "));
   }
   return Load(name_or_path);
 }
