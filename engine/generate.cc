@@ -130,7 +130,7 @@ void CheckOptions(const GenerateOptions& options) {
 
 Completion Generate(const Model& model, const GenerateRequest& request,
                     const std::function<void(std::string_view)>& on_text) {
-  CheckOptions(request.options);
+  if (request.error.empty()) CheckOptions(request.options);  // an error may be about the options
   Completion result;
   bool given = false;
   const Group::Queue queue{

@@ -1,5 +1,7 @@
-// CPU name and caches from Linux's /proc and /sys; see machine.h.
+// CPU name and caches from Linux's /proc and /sys, or from the C library; see machine.h.
 #include "engine/machine.h"
+
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -29,20 +31,40 @@ uint64_t ParseSize(const std::string& text) {
   return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : value;
 }
 
-}  // namespace
-
-Machine DescribeMachine() {
-  Machine machine{CpuName(), {}};
+std::vector<Cache> CachesFromSys() {
+  std::vector<Cache> caches;
   for (int i = 0;; ++i) {
     const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", i);
     Cache cache;
     std::string size;
-    if (!(std::ifstream(folder + "level") >> cache.level)) break;
+    if (!(std::ifstream(folder + "level") >> cache.level)) return caches;
     std::ifstream(folder + "type") >> cache.type;
     std::ifstream(folder + "size") >> size;
     cache.size_bytes = ParseSize(size);
-    machine.caches.push_back(cache);
+    caches.push_back(cache);
   }
+}
+
+// What the C library knows: many virtual machines leave /sys empty, but let the processor itself be asked.
+std::vector<Cache> CachesFromLibrary() {
+  std::vector<Cache> caches;
+#ifdef _SC_LEVEL1_DCACHE_SIZE  // not in every C library
+  const auto add = [&](int level, const char* type, int name) {
+    if (const long size = sysconf(name); size > 0) caches.push_back({level, type, static_cast<uint64_t>(size)});
+  };
+  add(1, "Data", _SC_LEVEL1_DCACHE_SIZE);
+  add(1, "Instruction", _SC_LEVEL1_ICACHE_SIZE);
+  add(2, "Unified", _SC_LEVEL2_CACHE_SIZE);
+  add(3, "Unified", _SC_LEVEL3_CACHE_SIZE);
+#endif
+  return caches;
+}
+
+}  // namespace
+
+Machine DescribeMachine() {
+  Machine machine{CpuName(), CachesFromSys()};
+  if (machine.caches.empty()) machine.caches = CachesFromLibrary();
   return machine;
 }
 

@@ -144,10 +144,10 @@ Model Model::Parse(std::span<const std::byte> bytes, std::string_view where) {
 
 Model Model::ParseDirectory(std::span<const std::byte> tensors, std::string_view config, std::string_view vocabulary,
                             const std::filesystem::path& where) {
-  const std::string tensors_where = Quote((where / kTensorsFile).string());
-  const std::string vocabulary_where = Quote((where / kVocabularyFile).string());
+  const std::string tensors_where = QuotePath((where / kTensorsFile).string());
+  const std::string vocabulary_where = QuotePath((where / kVocabularyFile).string());
   const Safetensors file = ParseSafetensors(tensors, tensors_where);
-  return Build(file, config, ReadVocabularyObject(vocabulary, vocabulary_where), Quote((where / kConfigFile).string()),
+  return Build(file, config, ReadVocabularyObject(vocabulary, vocabulary_where), QuotePath((where / kConfigFile).string()),
                vocabulary_where, tensors_where);
 }
 
@@ -158,7 +158,7 @@ Model Model::Load(const std::filesystem::path& path) {
     return ParseDirectory(tensors, ReadText(path / kConfigFile), ReadText(path / kVocabularyFile), path);
   }
   const std::vector<std::byte> bytes = ReadFileBytes(path);
-  return Parse(bytes, Quote(path.string()));
+  return Parse(bytes, QuotePath(path.string()));
 }
 
 std::vector<std::string> Model::BuiltInNames() { return {"tiny"}; }
@@ -176,8 +176,8 @@ Model Model::Open(std::string_view name_or_path) {
   }
   std::error_code code;
   if (!std::filesystem::exists(name_or_path, code)) {
-    Fail("model {}: there is no such file or directory, nor a built-in model of that name ({})", Quote(name_or_path),
-         fmt::join(BuiltInNames(), ", "));
+    Fail("model {}: there is no such file or directory, nor a built-in model of that name ({})",
+         QuotePath(name_or_path), fmt::join(BuiltInNames(), ", "));
   }
   return Load(name_or_path);
 }

@@ -239,7 +239,7 @@ std::vector<std::byte> WriteSafetensors(std::span<const Tensor> tensors,
 
 std::vector<std::byte> ReadFileBytes(const std::filesystem::path& path) {
   std::error_code code;
-  const std::string name = Quote(path.string());
+  const std::string name = QuotePath(path.string());
   const auto status = std::filesystem::status(path, code);
   if (!std::filesystem::exists(status)) Fail("{}: there is no such file", name);
   if (!std::filesystem::is_regular_file(status)) Fail("{} is not a regular file", name);

@@ -163,6 +163,8 @@ std::string Quote(std::string_view text) {
   return fmt::format("'{}{}'", EscapeControls(shown), decoded.size() > kLongest ? "…" : "");
 }
 
+std::string QuotePath(std::string_view path) { return fmt::format("'{}'", EscapeControls(path)); }
+
 std::string DescribeCodePoint(char32_t code_point) {
   std::string text;
   AppendUtf8(code_point, text);

@@ -24,6 +24,9 @@ std::string ReadEscapes(std::string_view text);
 // 'text' in quotes, escaped, cut after 60 characters: for names that come out of files.
 std::string Quote(std::string_view text);
 
+// A path in quotes, escaped, whole: its end says most.
+std::string QuotePath(std::string_view path);
+
 // "U+20AC '€'"
 std::string DescribeCodePoint(char32_t code_point);
 

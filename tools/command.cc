@@ -1,42 +1,26 @@
 // Shared parts of the command line; see command.h.
 #include "tools/command.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 
 #include "engine/error.h"
 #include "engine/threads.h"
 #include "engine/utf8.h"
 
 namespace octavo::tools {
-namespace {
 
-// Runs a parser inside CLI11, whose own error type carries the flag's name.
-template <typename Parse>
-CLI::Option* AddParsed(CLI::App& command, const std::string& name, const std::string& help,
-                       const std::string& default_text, const Parse& parse) {
-  return command
-      .add_option_function<std::string>(
-          name,
-          [name, parse](const std::string& text) {
-            try {
-              parse(text);
-            } catch (const UsageError& error) {
-              throw CLI::ValidationError(name, error.what());
-            }
-          },
-          help)
-      ->default_str(default_text)
-      ->take_last();
-}
-
-}  // namespace
-
-uint64_t ParseUnsigned(const std::string& text, uint64_t least, uint64_t most) {
+uint64_t ParseUnsigned(const std::string& text, uint64_t least) {
   uint64_t value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size() || value < least || value > most) {
-    throw UsageError(fmt::format("{} is not a whole number from {} to {}", Quote(text), least, most));
+  if (code == std::errc::result_out_of_range) {
+    throw UsageError(
+        fmt::format("{} is too large; expected at most {}", Quote(text), std::numeric_limits<uint64_t>::max()));
+  }
+  if (code != std::errc() || end != text.data() + text.size() || value < least) {
+    throw UsageError(fmt::format("{} is not a whole number of at least {}", Quote(text), least));
   }
   return value;
 }
@@ -50,36 +34,92 @@ double ParseDouble(const std::string& text) {
   return value;
 }
 
-CLI::Option* AddUnsigned(CLI::App& command, const std::string& name, uint64_t& value, const std::string& help,
-                         uint64_t least, uint64_t most) {
-  return AddParsed(command, name, help, std::to_string(value),
-                   [&value, least, most](const std::string& text) { value = ParseUnsigned(text, least, most); })
-      ->type_name("N");
+std::string Counted(uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-CLI::Option* AddDouble(CLI::App& command, const std::string& name, double& value, const std::string& help) {
-  return AddParsed(command, name, help, fmt::format("{}", value),
-                   [&value](const std::string& text) { value = ParseDouble(text); })
-      ->type_name("X");
+std::string Either(const std::vector<std::string>& choices) {
+  if (choices.size() == 1) return choices[0];
+  return fmt::format("{} or {}", fmt::join(choices.begin(), choices.end() - 1, ", "), choices.back());
 }
 
-CLI::Option* AddTexts(CLI::App& command, const std::string& name, std::vector<std::string>& values,
-                      const std::string& help) {
-  return command.add_option(name, values, help)->type_name("TEXT")->expected(1)->allow_extra_args(false)->take_all();
+void ComplainLine(std::string_view message) {
+  const std::string line = fmt::format("octavo: {}\n", message);
+  std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-void AddCommonFlags(CLI::App& command, CommonFlags& flags) {
-  command
-      .add_option("--model", flags.model, "built-in model, .safetensors file, or directory in the Hugging Face layout")
-      ->type_name("NAME|FILE|DIR")
-      ->capture_default_str();
-  AddUnsigned(command, "--threads", flags.threads, "0: as many as this process may use", 0, 1u << 20);
-  command.add_flag("--quiet", flags.quiet, "only errors on stderr");
+void FlagAdder::AddSwitch(const std::string& name, bool& value, const std::string& help) {
+  command_.add_flag(name, value, help)->group(group_);
+}
+
+CLI::Option* FlagAdder::AddParsed(const std::string& name, const std::string& value_name, const std::string& help,
+                                  const std::function<void(const std::string&)>& parse) {
+  const auto parse_each = [name, parse](const CLI::results_t& values) {
+    for (const std::string& value : values) {
+      try {
+        parse(value);
+      } catch (const UsageError& error) {
+        throw UsageError(fmt::format("{}: {}", name, error.what()));
+      }
+    }
+    return true;
+  };
+  return command_.add_option(name, parse_each, help)
+      ->option_text(value_name)
+      ->group(group_)
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+}
+
+void FlagAdder::AddUnsigned(const std::string& name, const std::string& value_name, uint64_t& value,
+                            const std::string& help, uint64_t least) {
+  AddParsed(name, value_name, fmt::format("{} (default {})", help, value),
+            [&value, least](const std::string& text) { value = ParseUnsigned(text, least); });
+}
+
+void FlagAdder::AddDouble(const std::string& name, const std::string& value_name, double& value,
+                          const std::string& help) {
+  AddParsed(name, value_name, fmt::format("{} (default {})", help, value),
+            [&value](const std::string& text) { value = ParseDouble(text); });
+}
+
+void FlagAdder::AddText(const std::string& name, const std::string& value_name, std::string& value,
+                        const std::string& help) {
+  AddParsed(name, value_name, value.empty() ? help : fmt::format("{} (default {})", help, value),
+            [&value](const std::string& text) { value = text; });
+}
+
+void FlagAdder::AddChoice(const std::string& name, std::string& value, const std::vector<std::string>& choices,
+                          const std::string& help) {
+  AddParsed(name, fmt::format("{}", fmt::join(choices, "|")),
+            value.empty() ? help : fmt::format("{} (default {})", help, value),
+            [&value, choices](const std::string& text) {
+              if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
+                throw UsageError(fmt::format("{} is not {}", Quote(text), Either(choices)));
+              }
+              value = text;
+            });
+}
+
+void FlagAdder::AddTexts(const std::string& name, const std::string& value_name, std::vector<std::string>& values,
+                         const std::string& help) {
+  AddParsed(name, value_name, help, [&values](const std::string& text) { values.push_back(text); });
+}
+
+void FlagAdder::AddCommon(CommonFlags& flags) {
+  Group("Common");
+  AddText("--model", "NAME|FILE|DIR", flags.model,
+          "built-in model, .safetensors file, or directory\nin the Hugging Face layout");
+  AddUnsigned("--threads", "N", flags.threads, "0: as many as this process may use");
+  AddSwitch("--quiet", flags.quiet, "only errors on standard error");
+  command_.set_help_flag("-h,--help", "show this text")->group(group_);
 }
 
 int ThreadsFrom(const CommonFlags& flags) {
+  constexpr uint64_t kMost = std::numeric_limits<int>::max();
   try {
-    return ChooseThreads(static_cast<int>(flags.threads));
+    return ChooseThreads(static_cast<int>(std::min(flags.threads, kMost)));
   } catch (const Error& error) {
     throw UsageError(fmt::format("--threads: {}", error.what()));
   }

@@ -1,4 +1,4 @@
-// What the subcommands share: common flags, number parsing without locale, and the exit-2 error.
+// What the subcommands share: flags and their parsing without locale, the exit-2 error, and messages.
 // Each subcommand is one file that adds itself to the command line and sets what main() runs.
 #ifndef OCTAVO_TOOLS_COMMAND_H_
 #define OCTAVO_TOOLS_COMMAND_H_
@@ -7,16 +7,18 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace octavo::tools {
 
-// A wrong command line that only shows once a model is loaded or values are combined: exit 2. (octavo::Error is exit 1.)
+// A wrong command line: exit 2. (octavo::Error is exit 1.) The message is one line.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -31,7 +33,6 @@ struct CommonFlags {
 // What main() runs; returns the exit code.
 using Action = std::function<int()>;
 
-void AddCommonFlags(CLI::App& command, CommonFlags& flags);
 void AddGenerateCommand(CLI::App& app, Action& action);
 void AddScoreCommand(CLI::App& app, Action& action);
 void AddInfoCommand(CLI::App& app, Action& action);
@@ -39,24 +40,52 @@ void AddInfoCommand(CLI::App& app, Action& action);
 // Number of threads, or UsageError.
 int ThreadsFrom(const CommonFlags& flags);
 
+// The flags of one command, added one by one. A flag's value is taken as it is, also an empty one or one that begins with a dash.
+// Given again, the last one counts, except for AddTexts. Defaults are those that the variables have; help shows them.
+class FlagAdder {
+ public:
+  explicit FlagAdder(CLI::App& command) : command_(command) {}
+
+  // Heads the flags that follow in the help.
+  void Group(const std::string& name) { group_ = name; }
+
+  void AddSwitch(const std::string& name, bool& value, const std::string& help);
+  // `parse` throws UsageError that says what was expected.
+  CLI::Option* AddParsed(const std::string& name, const std::string& value_name, const std::string& help,
+                         const std::function<void(const std::string&)>& parse);
+  void AddUnsigned(const std::string& name, const std::string& value_name, uint64_t& value, const std::string& help,
+                   uint64_t least = 0);
+  void AddDouble(const std::string& name, const std::string& value_name, double& value, const std::string& help);
+  void AddText(const std::string& name, const std::string& value_name, std::string& value, const std::string& help);
+  void AddChoice(const std::string& name, std::string& value, const std::vector<std::string>& choices,
+                 const std::string& help);
+  // Repeatable.
+  void AddTexts(const std::string& name, const std::string& value_name, std::vector<std::string>& values,
+                const std::string& help);
+  // --model, --threads, --quiet and --help.
+  void AddCommon(CommonFlags& flags);
+
+ private:
+  CLI::App& command_;
+  std::string group_ = "Options";
+};
+
 // Parse the whole of `text`; throw UsageError that says what was expected.
-uint64_t ParseUnsigned(const std::string& text, uint64_t least = 0,
-                       uint64_t most = std::numeric_limits<uint64_t>::max());
+uint64_t ParseUnsigned(const std::string& text, uint64_t least = 0);
 double ParseDouble(const std::string& text);
 
-// Number flags. The value keeps its default where the flag is absent.
-CLI::Option* AddUnsigned(CLI::App& command, const std::string& name, uint64_t& value, const std::string& help,
-                         uint64_t least = 0, uint64_t most = std::numeric_limits<uint64_t>::max());
-CLI::Option* AddDouble(CLI::App& command, const std::string& name, double& value, const std::string& help);
+// "1 thread", "2 threads"
+std::string Counted(uint64_t count, std::string_view noun);
 
-// A repeatable text flag that takes each value as it is, also an empty one or one that begins with a dash.
-CLI::Option* AddTexts(CLI::App& command, const std::string& name, std::vector<std::string>& values,
-                      const std::string& help);
+// "a, b or c"
+std::string Either(const std::vector<std::string>& choices);
 
-// One line on stderr.
+// Writes one line to standard error; when that cannot be written there is nobody left to tell.
+void ComplainLine(std::string_view message);
+
 template <typename... Args>
 void Complain(fmt::format_string<Args...> format, Args&&... args) {
-  fmt::print(stderr, "octavo: {}\n", fmt::format(format, std::forward<Args>(args)...));
+  ComplainLine(fmt::format(format, std::forward<Args>(args)...));
 }
 
 }  // namespace octavo::tools

@@ -20,12 +20,12 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 struct Flags : CommonFlags {
-  std::vector<std::string> prompts, stops;
-  std::string prompts_file, input_format, unknown = "error", format = "text", overflow = "slide";
-  uint64_t samples = 1, max_chars = 500, top_k = 0, seed = 0, first = 0;
+  std::vector<std::string> prompts, prompt_files, stops;
+  std::string input_format, unknown = "error", format = "text", overflow = "slide";
+  uint64_t samples = 1, max_chars = 500, top_k = 0, first = 0;
+  std::optional<uint64_t> seed;
   double temperature = 1, top_p = 1;
   bool escape = false;
-  CLI::Option* seed_flag = nullptr;
 };
 
 std::vector<std::string> Unescape(const std::vector<std::string>& texts, bool escape, const char* flag) {
@@ -41,16 +41,18 @@ std::vector<std::string> Unescape(const std::vector<std::string>& texts, bool es
   return out;
 }
 
+constexpr std::string_view kReplace = "replace=";
+
+void CheckUnknown(const std::string& text) {
+  if (text == "error" || text == "skip" || text.starts_with(kReplace)) return;
+  throw UsageError(fmt::format("{} is not error, skip or replace=C", Quote(text)));
+}
+
 UnknownPolicy ReadUnknown(const std::string& text, const Vocabulary& vocabulary) {
-  constexpr std::string_view kReplace = "replace=";
   if (text == "error") return {UnknownPolicy::Kind::kError};
   if (text == "skip") return {UnknownPolicy::Kind::kSkip};
-  if (!text.starts_with(kReplace)) {
-    throw UsageError(fmt::format("--unknown: {} is not error, skip or replace=C", Quote(text)));
-  }
-  const std::string character = text.substr(kReplace.size());
   try {
-    const std::vector<TokenId> ids = vocabulary.Encode(character);
+    const std::vector<TokenId> ids = vocabulary.Encode(text.substr(kReplace.size()));
     if (ids.size() == 1) return {UnknownPolicy::Kind::kReplace, ids[0]};
   } catch (const Error& error) {
     throw UsageError(fmt::format("--unknown {}: {}", Quote(text), error.what()));
@@ -137,9 +139,8 @@ class RequestSource {
   uint64_t sample_ = 0, num_samples_ = 0;
 };
 
-std::string JsonLine(const Origin& origin, const Completion& completion) {
+OrderedJson Record(const Origin& origin, const Completion& completion) {
   const PromptRecord& prompt = *origin.prompt;
-  const bool failed = completion.finish == Finish::kError;
   OrderedJson record = {
       {"index", prompt.index},
       {"sample", origin.sample},
@@ -150,54 +151,63 @@ std::string JsonLine(const Origin& origin, const Completion& completion) {
       {"chars", completion.num_chars},
       {"logprob", completion.log_probability},
   };
-  if (failed) {
+  if (completion.finish == Finish::kError) {
     record["error"] = completion.error;
     record["line"] = prompt.line ? OrderedJson(*prompt.line) : OrderedJson(nullptr);
   }
-  return record.dump() + '\n';
+  return record;
 }
+
+const Origin& OriginOf(const GenerateRequest& request) { return *static_cast<const Origin*>(request.context.get()); }
 
 class Printer {
  public:
   Printer(std::string format, const PromptReader& reader) : format_(std::move(format)), reader_(reader) {}
 
-  void Print(const Origin& origin, const Completion& completion) {
-    if (completion.finish == Finish::kError) {
-      failed_ = true;
-      Complain("{}: {}", reader_.Describe(*origin.prompt), completion.error);
-    }
-    ++num_completions_;
-    num_chars_ += completion.num_chars;
+  void Print(const GenerateRequest& request, const Completion& completion) {
+    const Origin& origin = OriginOf(request);
     if (format_ == "jsonl") {
-      WriteOut(JsonLine(origin, completion));
+      WriteOut(JsonLine(Record(origin, completion)));
     } else if (format_ == "lines") {
       WriteOut(EscapeControls(completion.text) + '\n');
-    } else if (completion.finish != Finish::kError || !completion.text.empty()) {
+    } else if (request.error.empty()) {
       WriteOut(fmt::format("{}{}{}\n", began_ ? "\n" : "", *origin.prompt->text, completion.text));
       began_ = true;
     }
+    Count(origin, completion);
   }
 
-  // For one completion that was shown while it was written.
-  void CountStreamed(const Origin& origin, const Completion& completion) {
-    WriteOut("\n");
-    if (completion.finish == Finish::kError) {
-      failed_ = true;
-      Complain("{}: {}", reader_.Describe(*origin.prompt), completion.error);
-    }
-    ++num_completions_;
-    num_chars_ += completion.num_chars;
+  // As Print in the format text, but each character as soon as it is known.
+  void Stream(const Model& model, const GenerateRequest& request) {
+    const Origin& origin = OriginOf(request);
+    if (request.error.empty()) WriteOut(*origin.prompt->text);
+    const Completion completion = Generate(model, request, WriteOut);
+    if (request.error.empty()) WriteOut("\n");
+    Count(origin, completion);
   }
 
-  bool failed() const { return failed_; }
-  uint64_t num_completions() const { return num_completions_; }
-  uint64_t num_chars() const { return num_chars_; }
+  bool failed() const { return num_failed_ > 0; }
+
+  // "3 completions (1 failed), 40 characters in 0.002 s, 20000 characters a second"
+  std::string Totals(double seconds) const {
+    return fmt::format("{}{}, {} in {:.3f} s, {:.0f} characters a second", Counted(num_completions_, "completion"),
+                       failed() ? fmt::format(" ({} failed)", num_failed_) : "", Counted(num_chars_, "character"),
+                       seconds, static_cast<double>(num_chars_) / seconds);
+  }
 
  private:
+  void Count(const Origin& origin, const Completion& completion) {
+    ++num_completions_;
+    num_chars_ += completion.num_chars;
+    if (completion.finish != Finish::kError) return;
+    ++num_failed_;
+    Complain("{}: {}", reader_.Describe(*origin.prompt), completion.error);
+  }
+
   const std::string format_;
   const PromptReader& reader_;
-  bool failed_ = false, began_ = false;
-  uint64_t num_completions_ = 0, num_chars_ = 0;
+  bool began_ = false;
+  uint64_t num_completions_ = 0, num_failed_ = 0, num_chars_ = 0;
 };
 
 GenerateOptions OptionsFrom(const Flags& flags) {
@@ -216,81 +226,95 @@ GenerateOptions OptionsFrom(const Flags& flags) {
   return options;
 }
 
-// A prompt file is JSON lines when its name or the flag says so.
-bool IsJsonLines(const Flags& flags) {
-  return flags.input_format.empty() ? flags.prompts_file.ends_with(".jsonl") : flags.input_format == "jsonl";
+std::optional<Input> OpenInput(const Flags& flags) {
+  if (flags.prompt_files.size() > 1) {
+    throw UsageError(fmt::format("--prompts: expected one file, found {}", flags.prompt_files.size()));
+  }
+  if (flags.prompt_files.empty()) {
+    if (!flags.input_format.empty()) throw UsageError("--input-format: expected --prompts too, whose format it is");
+    return std::nullopt;
+  }
+  return Input(flags.prompt_files[0]);
 }
 
 int Run(const Flags& flags) {
   const GenerateOptions options = OptionsFrom(flags);
   const int num_threads = ThreadsFrom(flags);
   std::vector<std::string> prompts = Unescape(flags.prompts, flags.escape, "--prompt");
+  std::optional<Input> input = OpenInput(flags);
   const Model model = Model::Open(flags.model);
   const UnknownPolicy unknown = ReadUnknown(flags.unknown, model.vocabulary());
-  std::optional<Input> input;
-  if (!flags.prompts_file.empty()) input.emplace(flags.prompts_file);
   const bool one = !input && prompts.size() <= 1 && flags.samples == 1;
+  const bool json_lines = input && IsJsonLines(flags.input_format, flags.prompt_files[0]);
 
-  const uint64_t seed = flags.seed_flag->count() ? flags.seed : RandomSeed();
-  if (!flags.seed_flag->count() && !flags.quiet) Complain("seed {}", seed);
-  PromptReader reader(std::move(prompts), std::move(input), IsJsonLines(flags), {flags.samples, options}, flags.quiet);
+  const uint64_t seed = flags.seed ? *flags.seed : RandomSeed();
+  if (!flags.seed && !flags.quiet) Complain("seed {}", seed);
+  PromptReader reader(std::move(prompts), std::move(input), json_lines, {flags.samples, options}, flags.quiet);
   RequestSource source(model, reader, unknown, seed, flags.first);
   Printer printer(flags.format, reader);
   const auto began = std::chrono::steady_clock::now();
-  const auto origin_of = [](const GenerateRequest& request) -> const Origin& {
-    return *static_cast<const Origin*>(request.context.get());
-  };
   if (one && flags.format == "text" && isatty(STDOUT_FILENO)) {
-    const GenerateRequest request = *source.Next();
-    if (request.error.empty()) WriteOut(*origin_of(request).prompt->text);
-    printer.CountStreamed(origin_of(request), Generate(model, request, WriteOut));
+    printer.Stream(model, *source.Next());
   } else {
     GenerateAll(
         model, num_threads, [&] { return source.Next(); },
-        [&](const GenerateRequest& request, Completion&& completion) {
-          printer.Print(origin_of(request), completion);
-        });
+        [&](const GenerateRequest& request, Completion&& completion) { printer.Print(request, completion); });
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (!flags.quiet) {
-    Complain("{} completions, {} characters in {:.3g} s, {:.0f} characters a second, {} threads, target scalar",
-             printer.num_completions(), printer.num_chars(), seconds,
-             static_cast<double>(printer.num_chars()) / seconds, num_threads);
+    Complain("{}, {}, target scalar", printer.Totals(seconds), Counted(static_cast<uint64_t>(num_threads), "thread"));
   }
   return printer.failed() ? 1 : 0;
+}
+
+void AddInputFlags(FlagAdder& add, Flags& flags) {
+  add.Group("What to write on from (by default the model's start character)");
+  add.AddTexts("--prompt", "TEXT", flags.prompts, "a beginning (repeatable)");
+  add.AddTexts("--prompts", "FILE", flags.prompt_files,
+               "more of them, one a line, or JSON lines such as\n"
+               "{\"prompt\": \"ROMEO:\", \"samples\": 2, \"stop\": [\"\\n\"]};\n"
+               "- is standard input");
+  add.AddChoice("--input-format", flags.input_format, {"lines", "jsonl"},
+                "of --prompts (default: jsonl if its name ends so)");
+  add.AddSwitch("--escape", flags.escape, "read \\n \\t \\\\ \\uXXXX in --prompt and --stop");
+  add.AddParsed("--unknown", "WHAT",
+                "a prompt character that the model lacks: error, skip\nor replace=C (default error)",
+                [&flags](const std::string& text) { CheckUnknown(flags.unknown = text); });
+}
+
+void AddWritingFlags(FlagAdder& add, Flags& flags) {
+  add.Group("How much");
+  add.AddUnsigned("--samples", "N", flags.samples, "completions of each prompt", 1);
+  add.AddUnsigned("--max-chars", "N", flags.max_chars, "new characters at most");
+  add.AddTexts("--stop", "TEXT", flags.stops, "end before this text (repeatable)");
+  add.AddChoice("--overflow", flags.overflow, {"slide", "restart", "stop"},
+                "beyond the model's context: exact, cheap, or end");
+  add.Group("Which characters");
+  add.AddDouble("--temperature", "X", flags.temperature, "higher is wilder; 0: always the likeliest");
+  add.AddUnsigned("--top-k", "K", flags.top_k, "draw from the K likeliest; 0: from all");
+  add.AddDouble("--top-p", "P", flags.top_p, "draw from the likeliest that together reach\nprobability P; 1: from all");
+  add.AddParsed("--seed", "N", "same seed, same text (default: random, and shown)",
+                [&flags](const std::string& text) { flags.seed = ParseUnsigned(text); });
+  add.AddUnsigned("--first", "N", flags.first, "number of the first completion, to write a part of\na larger run");
 }
 
 }  // namespace
 
 void AddGenerateCommand(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("generate", "Write text");
+  command.footer(
+      "Examples:\n"
+      "  octavo generate --prompt 'ROMEO:' --max-chars 500\n"
+      "  octavo generate --prompts names.txt --samples 1000 --stop '\\n' --escape --format lines > out.txt\n"
+      "  octavo generate --prompts in.jsonl --format jsonl --seed 1 > out.jsonl");
   auto flags = std::make_shared<Flags>();
-  AddTexts(command, "--prompt", flags->prompts,
-           "a beginning to write on from (repeatable); none: the model's start character");
-  command.add_option("--prompts", flags->prompts_file, "more prompts, one a line, or JSON lines; - is standard input")
-      ->type_name("FILE");
-  command.add_option("--input-format", flags->input_format, "of --prompts; by default the name decides (.jsonl)")
-      ->check(CLI::IsMember({"lines", "jsonl"}));
-  AddUnsigned(command, "--samples", flags->samples, "completions a prompt", 1);
-  AddUnsigned(command, "--max-chars", flags->max_chars, "new characters at most");
-  AddTexts(command, "--stop", flags->stops, "end before this text (repeatable)");
-  command.add_flag("--escape", flags->escape, "read \\n \\t \\\\ \\uXXXX in --prompt and --stop");
-  AddDouble(command, "--temperature", flags->temperature, "0: always the likeliest character");
-  AddUnsigned(command, "--top-k", flags->top_k, "draw from the K likeliest; 0: off");
-  AddDouble(command, "--top-p", flags->top_p, "draw from the likeliest that together reach this probability; 1: off");
-  flags->seed_flag =
-      AddUnsigned(command, "--seed", flags->seed, "same seed, same text; random if absent")->default_str("");
-  AddUnsigned(command, "--first", flags->first, "number of the first completion, to write a part of a larger run");
-  command.add_option("--overflow", flags->overflow, "beyond the context: exact, cheap, or end")
-      ->check(CLI::IsMember({"slide", "restart", "stop"}))
-      ->capture_default_str();
-  command.add_option("--unknown", flags->unknown, "a prompt character that the model lacks: error, skip or replace=C")
-      ->type_name("WHAT")
-      ->capture_default_str();
-  command.add_option("--format", flags->format, "of the output")
-      ->check(CLI::IsMember({"text", "lines", "jsonl"}))
-      ->capture_default_str();
-  AddCommonFlags(command, *flags);
+  FlagAdder add(command);
+  AddInputFlags(add, *flags);
+  AddWritingFlags(add, *flags);
+  add.Group("Output");
+  add.AddChoice("--format", flags->format, {"text", "lines", "jsonl"},
+                "prompt and completion as prose; a completion a line,\nescaped; or a JSON object a line");
+  add.AddCommon(*flags);
   command.callback([flags, &action] { action = [flags] { return Run(*flags); }; });
 }
 

@@ -40,7 +40,7 @@ OrderedJson DescribeModel(const std::string& name, const Model& model) {
       {"special_tokens", special},
       {"start", vocabulary.entries()[static_cast<size_t>(model.start_token())]},
       {"activation", ActivationName(config.activation)},
-      {"layer_norm_epsilon", fmt::format("{:g}", config.layer_norm_epsilon)},
+      {"layer_norm_epsilon", ParseDouble(fmt::format("{}", config.layer_norm_epsilon))},  // shortest decimals
       {"tied", storage.tied},
       {"biases", storage.biases},
       {"type", storage.type},
@@ -48,7 +48,7 @@ OrderedJson DescribeModel(const std::string& name, const Model& model) {
   };
 }
 
-OrderedJson DescribeCpu(const CommonFlags& flags) {
+OrderedJson DescribeCpu(const Flags& flags) {
   const Machine machine = DescribeMachine();
   const ThreadCount threads = DefaultThreads();
   OrderedJson caches = OrderedJson::array();
@@ -83,10 +83,11 @@ std::string Show(const OrderedJson& value) {
 }
 
 int Run(const Flags& flags) {
+  const OrderedJson cpu = DescribeCpu(flags);
   const OrderedJson info = {
       {"octavo", {{"version", Version()}, {"numerics_version", kNumericsVersion}}},
       {"model", DescribeModel(flags.model, Model::Open(flags.model))},
-      {"cpu", DescribeCpu(flags)},
+      {"cpu", cpu},
   };
   if (flags.format == "json") {
     WriteOut(info.dump(2) + '\n');
@@ -105,11 +106,15 @@ int Run(const Flags& flags) {
 
 void AddInfoCommand(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("info", "Describe a model and this machine");
+  command.footer(
+      "Examples:\n"
+      "  octavo info\n"
+      "  octavo info --model my.safetensors --format json");
   auto flags = std::make_shared<Flags>();
-  command.add_option("--format", flags->format, "of the output")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->capture_default_str();
-  AddCommonFlags(command, *flags);
+  FlagAdder add(command);
+  add.Group("Output");
+  add.AddChoice("--format", flags->format, {"table", "json"}, "for people or for programs");
+  add.AddCommon(*flags);
   command.callback([flags, &action] { action = [flags] { return Run(*flags); }; });
 }
 

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "engine/error.h"
 #include "engine/utf8.h"
@@ -13,64 +15,91 @@
 namespace octavo::tools {
 
 Input::Input(const std::string& path)
-    : name_(path == "-" ? "standard input" : path), file_(stdin, [](FILE*) { return 0; }) {
+    : name_(path == "-" ? "standard input" : EscapeControls(path)), file_(stdin, [](FILE*) { return 0; }) {
   if (path == "-") return;
   file_ = {std::fopen(path.c_str(), "rb"), std::fclose};
-  if (!file_) throw Error(fmt::format("cannot open {}: {}", Quote(path), std::strerror(errno)));
+  if (!file_) throw Error(fmt::format("cannot open '{}': {}", name_, std::strerror(errno)));
   struct stat status;
   if (fstat(fileno(file_.get()), &status) == 0 && S_ISDIR(status.st_mode)) {
-    throw Error(fmt::format("{} is a directory; expected a file", Quote(path)));
+    throw Error(fmt::format("'{}' is a directory; expected a file", name_));
   }
 }
 
+// Appends what there is to the buffer. read() and not fread(), which would wait for more than one line of a pipe.
 bool Input::Fill() {
   constexpr size_t kChunk = 1 << 16;
   buffer_.erase(0, at_);
   at_ = 0;
   const size_t old = buffer_.size();
   buffer_.resize(old + kChunk);
-  const size_t got = std::fread(buffer_.data() + old, 1, kChunk, file_.get());
-  buffer_.resize(old + got);
-  if (got == 0 && std::ferror(file_.get()))
-    throw Error(fmt::format("cannot read {}: {}", Quote(name_), std::strerror(errno)));
-  if (first_ && buffer_.size() >= 3) {
-    first_ = false;
-    if (buffer_.starts_with("\xEF\xBB\xBF")) at_ = 3;
-  }
+  ssize_t got = 0;
+  do {
+    got = read(fileno(file_.get()), buffer_.data() + old, kChunk);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) throw Error(fmt::format("cannot read '{}': {}", name_, std::strerror(errno)));
+  buffer_.resize(old + static_cast<size_t>(got));
   return got > 0;
 }
 
-std::optional<std::string> Input::NextLine() {
-  size_t searched = at_;
-  for (;;) {
-    const size_t end = buffer_.find('\n', searched);
-    if (end != std::string::npos) {
-      std::string line = buffer_.substr(at_, end - at_);
-      at_ = end + 1;
-      if (line.ends_with('\r')) line.pop_back();
-      return line;
-    }
-    searched = buffer_.size() - at_;  // Fill() moves what is left to the front
-    if (!Fill()) break;
-    searched = std::max(searched, at_);
+void Input::DropByteOrderMark() {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (std::exchange(started_, true)) return;
+  while (buffer_.size() < kMark.size() && kMark.starts_with(buffer_) && Fill()) {
   }
-  if (at_ == buffer_.size()) return std::nullopt;
-  std::string line = buffer_.substr(at_);
-  at_ = buffer_.size();
+  if (buffer_.starts_with(kMark)) at_ = kMark.size();
+}
+
+std::optional<std::string> Input::NextLine() {
+  DropByteOrderMark();
+  size_t end, searched = at_;
+  while ((end = buffer_.find('\n', searched)) == std::string::npos) {
+    searched = buffer_.size() - at_;  // Fill() moves what is left to the front
+    if (Fill()) continue;
+    if (buffer_.empty()) return std::nullopt;
+    return std::exchange(buffer_, {});
+  }
+  std::string line = buffer_.substr(at_, end - at_);
+  at_ = end + 1;
   if (line.ends_with('\r')) line.pop_back();
   return line;
 }
 
 std::string Input::ReadAll() {
+  DropByteOrderMark();
   while (Fill()) {
   }
-  return buffer_.substr(at_);
+  return std::exchange(buffer_, {});
 }
 
+bool IsJsonLines(std::string_view format, std::string_view path) {
+  return format.empty() ? path.ends_with(".jsonl") : format == "jsonl";
+}
+
+bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
+
 void WriteOut(std::string_view bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size() || std::fflush(stdout) != 0) {
-    throw Error(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0) return;
+  if (errno == EPIPE) throw ClosedPipe();
+  throw Error(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+}
+
+std::string JsonLine(const nlohmann::ordered_json& record) {
+  const std::string text = record.dump();
+  std::string line;
+  line.reserve(text.size() + 1);
+  for (size_t at = 0; at < text.size();) {
+    const std::string_view rest = std::string_view(text).substr(at);
+    if (rest.starts_with("\u0085")) {
+      line += "\\u0085";
+      at += 2;
+    } else if (rest.starts_with("\u2028") || rest.starts_with("\u2029")) {
+      line += rest.starts_with("\u2028") ? "\\u2028" : "\\u2029";
+      at += 3;
+    } else {
+      line += text[at++];
+    }
   }
+  return line + '\n';
 }
 
 }  // namespace octavo::tools

@@ -5,19 +5,20 @@
 #include <cstddef>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace octavo::tools {
 
-// A file, or standard input for "-", read once from front to end. A leading byte order mark is dropped.
+// A file, or standard input for "-", read once from front to end. A leading byte order mark is dropped. Throws Error on read errors.
 class Input {
  public:
   // Throws Error when the file cannot be opened.
   explicit Input(const std::string& path);
 
-  // The next line without its line end (LF or CRLF); nullopt at the end. An unfinished last line counts. Throws Error on read errors.
+  // The next line without its line end (LF or CRLF), as soon as it is there; nullopt at the end. An unfinished last line counts.
   std::optional<std::string> NextLine();
 
   // All that is left.
@@ -27,16 +28,29 @@ class Input {
 
  private:
   bool Fill();
+  void DropByteOrderMark();
 
   std::string name_;
   std::unique_ptr<FILE, int (*)(FILE*)> file_;
   std::string buffer_;
   size_t at_ = 0;
-  bool first_ = true;
+  bool started_ = false;
 };
 
-// Writes to standard output and flushes. Throws Error that says why when that fails (a full disk).
+// Whether an input holds JSON lines: as `format` says ("lines" or "jsonl"), or, where that is empty, the name's end.
+bool IsJsonLines(std::string_view format, std::string_view path);
+
+// Nothing but spaces and tabs.
+bool IsBlank(std::string_view line);
+
+// Whoever read standard output has gone.
+struct ClosedPipe {};
+
+// Writes to standard output and flushes. Throws ClosedPipe, or Error that says why (a full disk).
 void WriteOut(std::string_view bytes);
+
+// One line, also for readers that take U+0085, U+2028 or U+2029 for the end of one: those are escaped.
+std::string JsonLine(const nlohmann::ordered_json& record);
 
 }  // namespace octavo::tools
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "engine/error.h"
@@ -70,7 +69,7 @@ std::optional<PromptRecord> PromptReader::Next() {
     if (!input_ || !(line = input_->NextLine())) return std::nullopt;
     ++line_;
     // A blank line is an empty prompt, but between JSON objects it is nothing.
-  } while (json_lines_ && std::all_of(line->begin(), line->end(), [](char c) { return c == ' ' || c == '\t'; }));
+  } while (json_lines_ && IsBlank(*line));
   ++next_index_;
   record.line = line_;
   if (json_lines_) {
