@@ -7,8 +7,10 @@
 #include <cstdio>
 
 #include "engine/error.h"
+#include "engine/target.h"
 #include "engine/threads.h"
 #include "engine/utf8.h"
+#include "kernels/targets.h"
 
 namespace octavo::tools {
 
@@ -111,6 +113,7 @@ void FlagAdder::AddCommon(CommonFlags& flags) {
   Group("Common");
   AddText("--model", "NAME|FILE|DIR", flags.model,
           "built-in model, .safetensors file, or directory\nin the Hugging Face layout");
+  AddText("--target", "NAME", flags.target, "instruction set of the kernels (see octavo info);\nempty: the best");
   AddUnsigned("--threads", "N", flags.threads, "0: as many as this process may use");
   AddSwitch("--quiet", flags.quiet, "only errors on standard error");
   command_.set_help_flag("-h,--help", "show this text")->group(group_);
@@ -123,6 +126,17 @@ int ThreadsFrom(const CommonFlags& flags) {
   } catch (const Error& error) {
     throw UsageError(fmt::format("--threads: {}", error.what()));
   }
+}
+
+void ApplyTarget(const CommonFlags& flags) {
+  try {
+    SelectTarget(flags.target);
+  } catch (const Error& error) {
+    throw UsageError(fmt::format("{}{}", flags.target.empty() ? "" : "--target: ", error.what()));
+  }
+  const bool portable = CurrentTarget() == "scalar" && RunnableTargets().size() == 1;
+  if (portable && !flags.quiet)
+    Complain("this CPU has none of the instruction sets that octavo is fast with; running portable code");
 }
 
 }  // namespace octavo::tools

@@ -25,7 +25,7 @@ class UsageError : public std::runtime_error {
 };
 
 struct CommonFlags {
-  std::string model = "tiny";
+  std::string model = "tiny", target;
   uint64_t threads = 0;
   bool quiet = false;
 };
@@ -36,9 +36,13 @@ using Action = std::function<int()>;
 void AddGenerateCommand(CLI::App& app, Action& action);
 void AddScoreCommand(CLI::App& app, Action& action);
 void AddInfoCommand(CLI::App& app, Action& action);
+void AddCheckCommand(CLI::App& app, Action& action);
 
 // Number of threads, or UsageError.
 int ThreadsFrom(const CommonFlags& flags);
+
+// Makes the kernels use the target that --target or OCTAVO_TARGET names, else the best. UsageError for one that is not there.
+void ApplyTarget(const CommonFlags& flags);
 
 // The flags of one command, added one by one. A flag's value is taken as it is, also an empty one or one that begins with a dash.
 // Given again, the last one counts, except for AddTexts. Defaults are those that the variables have; help shows them.
@@ -62,7 +66,7 @@ class FlagAdder {
   // Repeatable.
   void AddTexts(const std::string& name, const std::string& value_name, std::vector<std::string>& values,
                 const std::string& help);
-  // --model, --threads, --quiet and --help.
+  // --model, --target, --threads, --quiet and --help.
   void AddCommon(CommonFlags& flags);
 
  private:

@@ -10,6 +10,7 @@
 #include "engine/error.h"
 #include "engine/generate.h"
 #include "engine/utf8.h"
+#include "kernels/targets.h"
 #include "tools/command.h"
 #include "tools/io.h"
 #include "tools/prompts.h"
@@ -240,6 +241,7 @@ std::optional<Input> OpenInput(const Flags& flags) {
 int Run(const Flags& flags) {
   const GenerateOptions options = OptionsFrom(flags);
   const int num_threads = ThreadsFrom(flags);
+  ApplyTarget(flags);
   std::vector<std::string> prompts = Unescape(flags.prompts, flags.escape, "--prompt");
   std::optional<Input> input = OpenInput(flags);
   const Model model = Model::Open(flags.model);
@@ -262,7 +264,8 @@ int Run(const Flags& flags) {
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (!flags.quiet) {
-    Complain("{}, {}, target scalar", printer.Totals(seconds), Counted(static_cast<uint64_t>(num_threads), "thread"));
+    Complain("{}, {}, target {}", printer.Totals(seconds), Counted(static_cast<uint64_t>(num_threads), "thread"),
+             CurrentTarget());
   }
   return printer.failed() ? 1 : 0;
 }

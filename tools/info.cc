@@ -6,6 +6,7 @@
 #include "engine/threads.h"
 #include "engine/utf8.h"
 #include "engine/version.h"
+#include "kernels/targets.h"
 #include "tools/command.h"
 #include "tools/io.h"
 
@@ -55,14 +56,12 @@ OrderedJson DescribeCpu(const Flags& flags) {
   for (const Cache& cache : machine.caches) {
     caches.push_back({{"level", cache.level}, {"type", cache.type}, {"size_bytes", cache.size_bytes}});
   }
-  // The scalar reference is the only target until there are vector kernels.
-  const std::vector<std::string> targets = {"scalar"};
   return {
       {"name", machine.cpu_name},
       {"caches", caches},
-      {"targets_compiled", targets},
-      {"targets_runnable", targets},
-      {"target", "scalar"},
+      {"targets_compiled", CompiledTargets()},
+      {"targets_runnable", RunnableTargets()},
+      {"target", CurrentTarget()},
       {"threads", ThreadsFrom(flags)},
       {"threads_reason", flags.threads ? "--threads" : threads.reason},
   };
@@ -83,6 +82,7 @@ std::string Show(const OrderedJson& value) {
 }
 
 int Run(const Flags& flags) {
+  ApplyTarget(flags);
   const OrderedJson cpu = DescribeCpu(flags);
   const OrderedJson info = {
       {"octavo", {{"version", Version()}, {"numerics_version", kNumericsVersion}}},

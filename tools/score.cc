@@ -9,6 +9,7 @@
 #include "engine/json.h"
 #include "engine/score.h"
 #include "engine/utf8.h"
+#include "kernels/targets.h"
 #include "tools/command.h"
 #include "tools/io.h"
 
@@ -150,6 +151,7 @@ int Run(const Flags& flags) {
     throw UsageError("--input-format: expected it without --document, which reads the file as one text");
   }
   const int num_threads = ThreadsFrom(flags);
+  ApplyTarget(flags);
   TextReader reader(flags);
   const Model model = Model::Open(flags.model);
   const std::optional<TokenId> start = ReadCharacter(flags.start, model.vocabulary(), flags, "--start");
@@ -183,7 +185,8 @@ int Run(const Flags& flags) {
            [&](const ScoreRequest& request, Score&& score) { printer.Print(request, score); });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (!flags.quiet) {
-    Complain("{}, {}, target scalar", printer.Totals(seconds), Counted(static_cast<uint64_t>(num_threads), "thread"));
+    Complain("{}, {}, target {}", printer.Totals(seconds), Counted(static_cast<uint64_t>(num_threads), "thread"),
+             CurrentTarget());
   }
   return printer.failed() ? 1 : 0;
 }

@@ -5,7 +5,7 @@
 # All that CMake looks for, of Debian 12 or a newer Debian or Ubuntu; together some 5 MB beside the compiler.
 # shellcheck disable=SC2034  # for the scripts that source this file
 build_packages=(g++ cmake ninja-build libhwy-dev libtbb-dev libcli11-dev nlohmann-json3-dev libfmt-dev
-                libgtest-dev libbenchmark-dev librandom123-dev)
+                libgtest-dev libbenchmark-dev librandom123-dev pkg-config binutils qemu-user-static)
 # Only the tests of the Python tools need PyTorch, some 400 MB. Without libopenblas0-pthread it multiplies matrices very slowly.
 # shellcheck disable=SC2034
 torch_packages=(python3-numpy python3-torch libopenblas0-pthread)

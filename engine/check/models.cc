@@ -129,9 +129,8 @@ Model RandomModel(Random& random, ModelConfig config) {
   return Model(config, std::move(vocabulary), std::move(weights), storage, 0);
 }
 
-Outcome CheckModel(Random& random) {
+Outcome CheckModel(Random& random, const Model& model) {
   Outcome outcome;
-  const Model model = RandomModel(random, RandomConfig(random));
   const std::vector<TokenId> text =
       random.Tokens(random.Between(1, model.config().context_length), model.config().vocabulary_size);
   const std::vector<float> logits = CheckTextPass(model, text, outcome);
@@ -139,5 +138,7 @@ Outcome CheckModel(Random& random) {
   CheckSteps(random, model, text, random.Below(text.size()), logits, outcome);
   return outcome;
 }
+
+Outcome CheckModel(Random& random) { return CheckModel(random, RandomModel(random, RandomConfig(random))); }
 
 }  // namespace octavo::check

@@ -15,6 +15,9 @@ Model RandomModel(Random& random, ModelConfig config);
 // pass, from steps in a random lane, and from steps behind a prefill.
 Outcome CheckModel(Random& random);
 
+// The same for a given model.
+Outcome CheckModel(Random& random, const Model& model);
+
 }  // namespace octavo::check
 
 #endif  // OCTAVO_ENGINE_CHECK_MODELS_H_

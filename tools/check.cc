@@ -1,0 +1,90 @@
+// octavo check: the vector kernels against the scalar reference, on this CPU.
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "engine/check/check.h"
+#include "engine/error.h"
+#include "tools/command.h"
+#include "tools/io.h"
+
+namespace octavo::tools {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct Flags {
+  std::vector<std::string> targets;
+  std::string model = "tiny", format = "table";
+  uint64_t num_cases = 100, seed = 1;
+};
+
+const char* Verdict(const check::Row& row) { return row.failure.empty() ? "ok" : "FAILED"; }
+
+void PrintTableRow(const check::Row& row) {
+  WriteOut(fmt::format("{:<18}{:<8}{:>7}  {:>12.3f}  {}{}{}\n", row.kernel, row.target, row.num_cases, row.worst,
+                       Verdict(row), row.failure.empty() ? "" : ": ", row.failure));
+}
+
+std::string JsonOf(const std::vector<check::Row>& rows, bool passed) {
+  OrderedJson list = OrderedJson::array();
+  for (const check::Row& row : rows) {
+    list.push_back({{"kernel", row.kernel},
+                    {"target", row.target},
+                    {"cases", row.num_cases},
+                    {"worst_share_of_bound", row.worst},
+                    {"same_bits", row.same_bits},
+                    {"passed", row.failure.empty()},
+                    {"failure", row.failure.empty() ? OrderedJson(nullptr) : OrderedJson(row.failure)}});
+  }
+  return OrderedJson{{"passed", passed}, {"rows", list}}.dump(2) + '\n';
+}
+
+int Run(const Flags& flags) {
+  const Model model = Model::Open(flags.model);
+  check::Options options;
+  options.targets = flags.targets;
+  options.num_cases = flags.num_cases;
+  options.seed = flags.seed;
+  options.model = &model;
+  const bool table = flags.format == "table";
+  bool passed = true;
+  if (table) WriteOut(fmt::format("{:<18}{:<8}{:>7}  {:>12}  verdict\n", "kernel", "target", "cases", "error/bound"));
+  const auto on_row = [&](const check::Row& row) {
+    passed &= row.failure.empty();
+    if (table) PrintTableRow(row);
+  };
+  std::vector<check::Row> rows;
+  try {
+    rows = check::Run(options, on_row);
+  } catch (const Error& error) {
+    throw UsageError(fmt::format("--target: {}", error.what()));
+  }
+  if (!table) WriteOut(JsonOf(rows, passed));
+  if (!passed) Complain("some checks failed: these kernels compute wrong results here");
+  return passed ? 0 : 1;
+}
+
+}  // namespace
+
+void AddCheckCommand(CLI::App& app, Action& action) {
+  CLI::App& command = *app.add_subcommand("check", "Check the kernels against the scalar reference on this CPU");
+  command.footer(
+      "Every kernel on every target, on random shapes and hard inputs; then whole models; and that all targets with\n"
+      "fused multiply-add give the same bits. Exit code 1 if anything fails.\n"
+      "Examples:\n"
+      "  octavo check\n"
+      "  octavo check --target AVX2 --cases 1000 --seed 7");
+  auto flags = std::make_shared<Flags>();
+  FlagAdder add(command);
+  add.Group("What is checked");
+  add.AddTexts("--target", "NAME", flags->targets, "an instruction set (repeatable); none: all that this CPU runs");
+  add.AddText("--model", "NAME|FILE|DIR", flags->model, "a model to check beside random ones");
+  add.AddUnsigned("--cases", "N", flags->num_cases, "of each kernel on each target", 1);
+  add.AddUnsigned("--seed", "N", flags->seed, "of the random cases");
+  add.Group("Output");
+  add.AddChoice("--format", flags->format, {"table", "json"}, "for people or for programs");
+  command.set_help_flag("-h,--help", "show this text");
+  command.callback([flags, &action] { action = [flags] { return Run(*flags); }; });
+}
+
+}  // namespace octavo::tools
