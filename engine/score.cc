@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <span>
 
@@ -22,8 +23,13 @@ void ScoreWindow(const Model& model, std::span<const TokenId> text, size_t begin
   const std::span<const double> logits = pass.ReadAll(text.subspan(begin, length));
   std::vector<double> log_softmax(vocabulary);
   for (size_t i = first - begin - 1; i < length; ++i) {
-    reference::LogSoftmax(logits.data() + i * vocabulary, 1, vocabulary, log_softmax.data());
-    out[begin + i] = log_softmax[static_cast<size_t>(text[begin + i + 1])];
+    const std::span<const double> row = logits.subspan(i * vocabulary, vocabulary);
+    reference::LogSoftmax(row.data(), 1, vocabulary, log_softmax.data());
+    // A logit that no float holds counts as not finite, as it does in generation.
+    const bool finite =
+        std::all_of(row.begin(), row.end(), [](double x) { return std::abs(x) <= std::numeric_limits<float>::max(); });
+    out[begin + i] =
+        finite ? log_softmax[static_cast<size_t>(text[begin + i + 1])] : std::numeric_limits<double>::quiet_NaN();
   }
 }
 
