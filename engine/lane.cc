@@ -14,7 +14,8 @@ Lane::Lane(const Model& model, GenerateRequest request, const TextSink* on_text)
     : model_(model), request_(std::move(request)), on_text_(on_text), matcher_(request_.options.stops), totals_{0.0} {
   const size_t context = model.config().context_length;
   const std::vector<TokenId>& prompt = request_.prompt;
-  for (const std::string& stop : request_.options.stops) longest_stop_ = std::max(longest_stop_, DecodeUtf8(stop).size());
+  for (const std::string& stop : request_.options.stops)
+    longest_stop_ = std::max(longest_stop_, DecodeUtf8(stop).size());
   const size_t skip = prompt.size() - std::min(prompt.size(), context);
   seats_.assign(prompt.begin() + static_cast<std::ptrdiff_t>(skip), prompt.end());
   if (seats_.empty()) seats_.push_back(model.start_token());

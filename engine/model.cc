@@ -147,8 +147,8 @@ Model Model::ParseDirectory(std::span<const std::byte> tensors, std::string_view
   const std::string tensors_where = QuotePath((where / kTensorsFile).string());
   const std::string vocabulary_where = QuotePath((where / kVocabularyFile).string());
   const Safetensors file = ParseSafetensors(tensors, tensors_where);
-  return Build(file, config, ReadVocabularyObject(vocabulary, vocabulary_where), QuotePath((where / kConfigFile).string()),
-               vocabulary_where, tensors_where);
+  return Build(file, config, ReadVocabularyObject(vocabulary, vocabulary_where),
+               QuotePath((where / kConfigFile).string()), vocabulary_where, tensors_where);
 }
 
 Model Model::Load(const std::filesystem::path& path) {

@@ -6,14 +6,17 @@
 #include <numbers>
 #include <vector>
 
+#include "engine/check/guarded.h"
 #include "kernels/reference/activation.h"
 #include "tests/testing/compare.h"
-#include "tests/testing/guarded.h"
+
 #include "tests/testing/random.h"
 #include "tests/testing/vector_kernel.h"
 
 namespace octavo::test {
 namespace {
+
+using check::Guarded;
 
 constexpr ActivationKind kKinds[] = {ActivationKind::kGeluErf, ActivationKind::kGeluTanh, ActivationKind::kRelu};
 

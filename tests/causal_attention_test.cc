@@ -5,15 +5,18 @@
 #include <limits>
 #include <vector>
 
+#include "engine/check/guarded.h"
 #include "kernels/reference/causal_attention.h"
 #include "kernels/reference/decode_attention.h"
 #include "tests/testing/compare.h"
-#include "tests/testing/guarded.h"
+
 #include "tests/testing/random.h"
 #include "tests/testing/vector_kernel.h"
 
 namespace octavo::test {
 namespace {
+
+using check::Guarded;
 
 struct Shape {
   size_t rows, length, heads, head_size;

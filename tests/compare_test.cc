@@ -1,5 +1,6 @@
 // The comparators of tests/testing must be able to fail: a test of every way in which numbers can be wrong.
 #include "tests/testing/compare.h"
+#include "engine/check/guarded.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "tests/testing/guarded.h"
 #include "tests/testing/random.h"
 
 namespace octavo::test {
 namespace {
+
+using check::Guarded;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -122,6 +122,8 @@ TEST(ModelTest, PaddingRowsBelowAGivenSizeDoNotExist) {
   EXPECT_EQ(read.storage().padding_rows, 1u);
   EXPECT_EQ(read.storage().num_parameters, model.storage().num_parameters - 2 * 16);
   EXPECT_EQ(read.vocabulary().size(), 4u);
+  EXPECT_EQ(read.weights().wte.size(), 4u * 16);
+  EXPECT_EQ(read.weights().lm_head.size(), 4u * 16);
   const std::vector<double> all = LogitsOf(model), logits = LogitsOf(read);
   ASSERT_EQ(logits.size(), 16u);
   for (size_t i = 0; i < 16; ++i) EXPECT_EQ(logits[i], all[i / 4 * 5 + i % 4]);

@@ -5,15 +5,18 @@
 #include <limits>
 #include <vector>
 
+#include "engine/check/guarded.h"
 #include "kernels/reference/matmul.h"
 #include "kernels/reference/qkv.h"
 #include "tests/testing/compare.h"
-#include "tests/testing/guarded.h"
+
 #include "tests/testing/random.h"
 #include "tests/testing/vector_kernel.h"
 
 namespace octavo::test {
 namespace {
+
+using check::Guarded;
 
 template <typename Value>
 class Qkv : public ::testing::Test {};

@@ -11,16 +11,19 @@
 #include <set>
 #include <vector>
 
+#include "engine/check/guarded.h"
 #include "engine/error.h"
 #include "engine/philox.h"
 #include "engine/sampling.h"
 #include "tests/testing/compare.h"
-#include "tests/testing/guarded.h"
+
 #include "tests/testing/random.h"
 #include "tests/testing/vector_kernel.h"
 
 namespace octavo::test {
 namespace {
+
+using check::Guarded;
 
 struct Rule {
   float temperature = 1;

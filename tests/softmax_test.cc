@@ -5,14 +5,17 @@
 #include <limits>
 #include <vector>
 
+#include "engine/check/guarded.h"
 #include "kernels/reference/softmax.h"
 #include "tests/testing/compare.h"
-#include "tests/testing/guarded.h"
+
 #include "tests/testing/random.h"
 #include "tests/testing/vector_kernel.h"
 
 namespace octavo::test {
 namespace {
+
+using check::Guarded;
 
 template <typename Value>
 class Softmax : public ::testing::Test {

@@ -1,56 +1,15 @@
-// Seeded random inputs, the same on every machine: the generator is specified to the bit, and no library distribution is used.
+// Seeded random inputs for tests: the generator of the checks, and sizes that break remainders.
 #ifndef OCTAVO_TESTS_TESTING_RANDOM_H_
 #define OCTAVO_TESTS_TESTING_RANDOM_H_
 
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <random>
 #include <vector>
 
-#include "engine/config.h"
+#include "engine/check/random.h"
 
 namespace octavo::test {
 
-class Random {
- public:
-  explicit Random(uint64_t seed) : engine_(seed) {}
-
-  uint64_t Bits() { return engine_(); }
-
-  // 0 … end - 1
-  size_t Below(size_t end) { return static_cast<size_t>(Bits() % end); }
-
-  double Uniform(double low = -1, double high = 1) {
-    return low + (high - low) * (static_cast<double>(Bits() >> 11) * 0x1p-53);
-  }
-
-  // Even over [low, high).
-  std::vector<float> Floats(size_t count, double low = -1, double high = 1) {
-    std::vector<float> out(count);
-    for (float& x : out) x = static_cast<float>(Uniform(low, high));
-    return out;
-  }
-
-  // Both signs, magnitudes even over the powers of two from 2^low to 2^high: sums of these cancel, and large meets tiny.
-  std::vector<float> Magnitudes(size_t count, int low, int high) {
-    std::vector<float> out(count);
-    for (float& x : out) {
-      const int exponent = low + static_cast<int>(Below(static_cast<size_t>(high - low)));
-      x = static_cast<float>(std::ldexp(Uniform(1, 2), exponent)) * (Bits() % 2 ? 1.0f : -1.0f);
-    }
-    return out;
-  }
-
-  std::vector<TokenId> Tokens(size_t count, size_t vocabulary_size) {
-    std::vector<TokenId> out(count);
-    for (TokenId& id : out) id = static_cast<TokenId>(Below(vocabulary_size));
-    return out;
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
+using check::Random;
 
 // `from` as another type: kernels are tested in float and in double on the same inputs.
 template <typename Value, typename From>

@@ -1,0 +1,162 @@
+// Whole models in every form of file against what PyTorch computed from them in float64 (tests/data/make_golden.py).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/model.h"
+#include "engine/reference_pass.h"
+#include "engine/safetensors.h"
+#include "tests/testing/compare.h"
+#include "tests/testing/model_file.h"
+
+namespace octavo::test {
+namespace {
+
+using Json = nlohmann::json;
+
+// What any pass must keep; the one in double stays far below.
+constexpr double kLogitsBound = 1e-4, kAttentionBound = 1e-5;
+
+const std::string kFolder = OCTAVO_TEST_DATA "/golden/";
+
+std::vector<Json> ReadManifest() {
+  std::ifstream file(kFolder + "manifest.json");
+  return file ? Json::parse(file).get<std::vector<Json>>() : std::vector<Json>();
+}
+
+Model Open(const Json& entry) {
+  const auto name = entry["model"].get<std::string>();
+  return name == "tiny" ? Model::BuiltIn(name) : Model::Load(kFolder + name);
+}
+
+struct Golden {
+  std::vector<TokenId> tokens;
+  std::vector<double> logits;     // [T, vocabulary]
+  std::vector<double> attention;  // [layers, heads, T, T]
+};
+
+Golden ReadExpected(const Json& entry) {
+  const std::vector<std::byte> bytes = ReadFileBytes(kFolder + entry["expected"].get<std::string>());
+  Golden golden;
+  for (const Tensor& tensor : ParseSafetensors(bytes, "the golden file").tensors) {
+    const std::vector<std::byte> data(tensor.data.begin(), tensor.data.end());
+    if (tensor.name == "tokens") {
+      golden.tokens = ValuesOf<TokenId>(data);
+    } else if (tensor.type == "F64") {
+      (tensor.name == "logits" ? golden.logits : golden.attention) = ValuesOf<double>(data);
+    } else {
+      const std::vector<float> floats = ValuesOf<float>(data);
+      golden.attention.assign(floats.begin(), floats.end());
+    }
+  }
+  return golden;
+}
+
+class GoldenTest : public ::testing::TestWithParam<Json> {
+ protected:
+  const Json& entry_ = GetParam();
+  const Model model_ = Open(entry_);
+  const Golden golden_ = ReadExpected(entry_);
+
+  template <typename Value>
+  void CheckPass(double logits_bound, double attention_bound) const {
+    ReferencePass<Value> pass(model_);
+    std::vector<Value> attention;
+    const auto logits = pass.ReadWithWeights(golden_.tokens, attention);
+    EXPECT_TRUE(Within(logits, golden_.logits, logits_bound));
+    EXPECT_TRUE(Within(attention, golden_.attention, attention_bound));
+    EXPECT_TRUE(RowsSumToOne(attention, golden_.tokens.size()));
+  }
+};
+
+TEST_P(GoldenTest, FactsAgreeWithTheManifest) {
+  const ModelConfig& config = model_.config();
+  EXPECT_EQ(config.width, entry_["width"]);
+  EXPECT_EQ(config.num_heads, entry_["heads"]);
+  EXPECT_EQ(config.num_layers, entry_["layers"]);
+  EXPECT_EQ(config.context_length, entry_["context"]);
+  EXPECT_EQ(config.vocabulary_size, entry_["vocabulary"]);
+  EXPECT_EQ(model_.vocabulary().size(), entry_["vocabulary"]);
+  EXPECT_EQ(ActivationName(config.activation), entry_["activation"]);
+  const StorageInfo& storage = model_.storage();
+  EXPECT_EQ(storage.tied, entry_["tied"]);
+  EXPECT_EQ(storage.biases, entry_["biases"]);
+  EXPECT_EQ(storage.orientation, entry_["orientation"]);
+  EXPECT_EQ(storage.padding_rows, entry_["padding"]);
+  EXPECT_EQ(storage.num_parameters, entry_["parameters"]);
+  const auto type = entry_["type"].get<std::string>();
+  EXPECT_TRUE(type == "mixed" ? storage.type.starts_with("mixed (") : storage.type == type) << storage.type;
+  EXPECT_EQ(model_.vocabulary().Encode(entry_["text"].get<std::string>()), golden_.tokens);
+}
+
+// What is left is epsilon as a float and, where the file has F64, parameters as floats, or expected attention stored as F32.
+TEST_P(GoldenTest, PassInDoubleAgrees) {
+  const double bound = entry_["type"] == "F64" ? 1e-5 : 1e-8;
+  CheckPass<double>(bound, bound + 0x1p-25);
+}
+
+TEST_P(GoldenTest, PassInFloatAgrees) { CheckPass<float>(kLogitsBound, kAttentionBound); }
+
+// The mask: PyTorch's zeros above the diagonal are zeros here, not small numbers.
+TEST_P(GoldenTest, NothingIsReadBehindAPosition) {
+  const size_t length = golden_.tokens.size();
+  ReferencePass<double> pass(model_);
+  std::vector<double> attention;
+  pass.ReadWithWeights(golden_.tokens, attention);
+  ASSERT_EQ(attention.size(), model_.config().num_layers * model_.config().num_heads * length * length);
+  for (size_t i = 0; i < attention.size(); ++i) {
+    const size_t t = i / length % length, s = i % length;
+    EXPECT_TRUE(s <= t ? attention[i] > 0 : attention[i] == 0) << "row " << t << ", column " << s;
+  }
+}
+
+TEST_P(GoldenTest, CachedEqualsWhole) {
+  ReferencePass<double> whole(model_), cached(model_);
+  const auto logits = whole.ReadAll(golden_.tokens);
+  const size_t vocabulary = model_.vocabulary().size();
+  for (size_t t = 0; t < golden_.tokens.size(); ++t) {
+    const auto last = cached.ReadLast(std::span(golden_.tokens).subspan(t, 1));
+    EXPECT_TRUE(SameBits(last, logits.subspan(t * vocabulary, vocabulary))) << "position " << t;
+  }
+}
+
+// A pass with another activation must not be taken for the right one, least of all one GELU for the other.
+TEST_P(GoldenTest, AnotherActivationIsSeen) {
+  for (const ActivationKind kind : {ActivationKind::kGeluErf, ActivationKind::kGeluTanh, ActivationKind::kRelu}) {
+    ModelConfig config = model_.config();
+    const bool same = config.activation == kind;
+    config.activation = kind;
+    const Model other(config, model_.vocabulary(), model_.weights(), model_.storage(), model_.start_token());
+    ReferencePass<double> pass(other);
+    EXPECT_EQ(static_cast<bool>(Within(pass.ReadAll(golden_.tokens), golden_.logits, kLogitsBound)), same)
+        << ActivationName(kind);
+  }
+}
+
+// What a file says in another form is the same model in octavo's own.
+TEST_P(GoldenTest, SerializedIsTheSameModel) {
+  const Model again = Model::Parse(model_.Serialize(), "the copy");
+  ReferencePass<double> first(model_), second(again);
+  EXPECT_TRUE(SameBits(second.ReadAll(golden_.tokens), first.ReadAll(golden_.tokens)));
+  EXPECT_EQ(again.storage().num_parameters, model_.storage().num_parameters);
+}
+
+INSTANTIATE_TEST_SUITE_P(, GoldenTest, ::testing::ValuesIn(ReadManifest()),
+                         [](const auto& test) { return test.param["name"].template get<std::string>(); });
+
+// An empty list would pass without a test.
+TEST(GoldenManifest, HoldsEveryForm) {
+  std::vector<std::string> names;
+  for (const Json& entry : ReadManifest()) names.push_back(entry["name"].get<std::string>());
+  for (const char* name : {"m8", "modd", "w33", "s4", "pad", "headonly", "eos", "t1"}) {
+    EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
+  }
+}
+
+}  // namespace
+}  // namespace octavo::test
