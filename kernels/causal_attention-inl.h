@@ -26,6 +26,9 @@ struct Head {
   size_t size;
 };
 
+// Most keys, or outputs, of a register tile: with AVX-512 a panel's 16 keys at once.
+constexpr size_t kCausalTile = kManyRegisters && kVectorsPerPanel == 1 ? 16 : MaxTileOutputs(kVectorsPerPanel);
+
 // Raw scores of kKeys keys of a panel, `keys` at the first of them; raises `largest` to them.
 template <size_t kKeys>
 HWY_INLINE void CausalScoreTile(const float* HWY_RESTRICT q, const float* HWY_RESTRICT keys, size_t head_size,
@@ -61,14 +64,13 @@ HWY_INLINE void CausalScoreTile(const float* HWY_RESTRICT q, const float* HWY_RE
 // Raw scores of a panel's 16 keys, in as few register tiles as fit.
 HWY_INLINE void CausalScorePanel(const float* q, const float* keys, size_t head_size, float* raw,
                                  VF (&largest)[kVectorsPerPanel]) {
-  constexpr size_t kMost = MaxTileOutputs(kVectorsPerPanel);
-  if constexpr (kMost == 6) {
+  if constexpr (kCausalTile == 6) {
     CausalScoreTile<6>(q, keys, head_size, raw, largest);
     CausalScoreTile<5>(q, keys + 6, head_size, raw + 6 * kPanelRows, largest);
     CausalScoreTile<5>(q, keys + 11, head_size, raw + 11 * kPanelRows, largest);
   } else {
-    for (size_t s = 0; s < kPanelRows; s += kMost) {
-      CausalScoreTile<kMost>(q, keys + s, head_size, raw + s * kPanelRows, largest);
+    for (size_t s = 0; s < kPanelRows; s += kCausalTile) {
+      CausalScoreTile<kCausalTile>(q, keys + s, head_size, raw + s * kPanelRows, largest);
     }
   }
 }
@@ -163,13 +165,24 @@ HWY_INLINE void CausalMix(float* weights, const float* values, size_t panel_stri
   }
 }
 
-template <size_t kMost, bool kWeigh>
-HWY_INLINE void CausalMixOf(size_t outputs, float* weights, const float* values, size_t panel_stride, size_t full,
-                            size_t diagonal, Softmaxer& softmaxer, float* out) {
-  if constexpr (kMost > 0) {
-    if (outputs == kMost)
-      return CausalMix<kMost, kWeigh>(weights, values, panel_stride, full, diagonal, softmaxer, out);
-    CausalMixOf<kMost - 1, kWeigh>(outputs, weights, values, panel_stride, full, diagonal, softmaxer, out);
+// Mixes the rest of a head's numbers, from i on: tiles of kOutputs while they fit, then of half as many.
+template <size_t kOutputs, bool kWeigh>
+HWY_INLINE void CausalMixRest(size_t i, const Head& head, float* weights, size_t full, size_t diagonal,
+                              Softmaxer& softmaxer, float* out) {
+  if constexpr (kWeigh) {
+    // The first tile makes the weights.
+    if constexpr (kOutputs > 1) {
+      if (head.size < kOutputs)
+        return CausalMixRest<kOutputs / 2, true>(i, head, weights, full, diagonal, softmaxer, out);
+    }
+    CausalMix<kOutputs, true>(weights, head.v, head.panel_stride, full, diagonal, softmaxer, out);
+    return CausalMixRest<kOutputs, false>(kOutputs, head, weights, full, diagonal, softmaxer, out);
+  } else {
+    for (; i + kOutputs <= head.size; i += kOutputs) {
+      CausalMix<kOutputs, false>(weights, head.v + i * kPanelRows, head.panel_stride, full, diagonal, softmaxer,
+                                 out + i * kPanelRows);
+    }
+    if constexpr (kOutputs > 1) CausalMixRest<kOutputs / 2, false>(i, head, weights, full, diagonal, softmaxer, out);
   }
 }
 
@@ -186,8 +199,6 @@ HWY_NOINLINE void CausalAttention(const float* qkv, size_t length, size_t first_
   const DF d;
   const size_t width = num_heads * head_size, panel_stride = 3 * width * kPanelRows;
   const VF scale = ScoreScale(head_size);
-  constexpr size_t kMost = MaxTileOutputs(kVectorsPerPanel);
-  const size_t pieces = (head_size + kMost - 1) / kMost;
   for (size_t h = 0; h < num_heads; ++h) {
     const float* base = qkv + h * head_size * kPanelRows;
     Head head{base, base + width * kPanelRows, base + 2 * width * kPanelRows, panel_stride, head_size};
@@ -198,14 +209,7 @@ HWY_NOINLINE void CausalAttention(const float* qkv, size_t length, size_t first_
       CausalScores(head, full, diagonal, scratch, largest);
       Softmaxer softmaxer(scale, largest);
       float* to = out + (panel * width + h * head_size) * kPanelRows;
-      const size_t first = head_size / pieces + (head_size % pieces > 0);
-      CausalMixOf<kMost, true>(first, scratch, head.v, panel_stride, full, diagonal, softmaxer, to);
-      for (size_t piece = 1, i = first; piece < pieces; ++piece) {
-        const size_t count = head_size / pieces + (piece < head_size % pieces);
-        CausalMixOf<kMost, false>(count, scratch, head.v + i * kPanelRows, panel_stride, full, diagonal, softmaxer,
-                                  to + i * kPanelRows);
-        i += count;
-      }
+      CausalMixRest<kCausalTile, true>(0, head, scratch, full, diagonal, softmaxer, to);
       if (weights) {
         HWY_ALIGN float normalizer[kPanelRows];
         for (size_t v = 0; v < kVectorsPerPanel; ++v) hn::Store(softmaxer.Normalizer(v), d, normalizer + v * kLanes);

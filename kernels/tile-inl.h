@@ -30,7 +30,7 @@ constexpr bool kManyRegisters = HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64;
 
 // Most outputs of a tile with `vectors` vectors of rows: accumulators, one row vector each and a broadcast fit the registers.
 constexpr size_t MaxTileOutputs(size_t vectors) {
-  if (kManyRegisters) return vectors == 1 ? 16 : vectors == 2 ? 8 : vectors <= 4 ? 6 : 1;
+  if (kManyRegisters) return vectors <= 2 ? 8 : vectors <= 4 ? 6 : 1;
   return vectors == 1 ? 8 : vectors == 2 ? 6 : vectors <= 4 ? 2 : 1;
 }
 
@@ -121,10 +121,6 @@ HWY_INLINE void RunTileOverPanels(size_t outputs, const float* x, size_t num_pan
   if constexpr (kPanelsPerPass >= 4) {
     for (; num_panels >= 4; advance(4))
       RunPackedTile<4, kStore>(outputs, x, x_stride, num_inputs, w, outputs, bias, here);
-    if (num_panels == 3) {
-      RunPackedTile<3, kStore>(outputs, x, x_stride, num_inputs, w, outputs, bias, here);
-      return;
-    }
   }
   if constexpr (kPanelsPerPass >= 2) {
     for (; num_panels >= 2; advance(2))
