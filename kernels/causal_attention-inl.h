@@ -165,6 +165,9 @@ HWY_INLINE void CausalMix(float* weights, const float* values, size_t panel_stri
   }
 }
 
+// A power of two, as head sizes are: six outputs would leave two of eight.
+constexpr size_t kCausalMixTile = kCausalTile == 6 ? 4 : kCausalTile;
+
 // Mixes the rest of a head's numbers, from i on: tiles of kOutputs while they fit, then of half as many.
 template <size_t kOutputs, bool kWeigh>
 HWY_INLINE void CausalMixRest(size_t i, const Head& head, float* weights, size_t full, size_t diagonal,
@@ -209,7 +212,7 @@ HWY_NOINLINE void CausalAttention(const float* qkv, size_t length, size_t first_
       CausalScores(head, full, diagonal, scratch, largest);
       Softmaxer softmaxer(scale, largest);
       float* to = out + (panel * width + h * head_size) * kPanelRows;
-      CausalMixRest<kCausalTile, true>(0, head, scratch, full, diagonal, softmaxer, to);
+      CausalMixRest<kCausalMixTile, true>(0, head, scratch, full, diagonal, softmaxer, to);
       if (weights) {
         HWY_ALIGN float normalizer[kPanelRows];
         for (size_t v = 0; v < kVectorsPerPanel; ++v) hn::Store(softmaxer.Normalizer(v), d, normalizer + v * kLanes);
