@@ -2,8 +2,11 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,10 +14,12 @@
 #include <vector>
 
 #include "bench/benchmarks.h"
+#include "bench/measure.h"
 #include "engine/generate.h"
 #include "engine/model.h"
 #include "engine/score.h"
 #include "engine/threads.h"
+#include "kernels/targets.h"
 
 namespace octavo::bench {
 namespace {
@@ -53,6 +58,14 @@ std::vector<Completion> Write(const Model& model, int num_threads, const Amount&
   return completions;
 }
 
+// Useful work of `count` characters from position 0 on: 2·(12·L·W² + W·V) + 4·L·W·(t + 1) for the character at position t.
+double UsefulFlop(const ModelConfig& config, uint64_t count) {
+  const double width = static_cast<double>(config.width), layers = static_cast<double>(config.num_layers),
+               n = static_cast<double>(count);
+  const double matrices = 2 * (12 * layers * width * width + width * static_cast<double>(config.vocabulary_size));
+  return n * matrices + 4 * layers * width * n * (n + 1) / 2;
+}
+
 // What is wrong with them, or nothing: scoring a text must give back the probability that generation reported of what it wrote.
 std::string CheckCompletions(const Model& model, const std::vector<Completion>& completions, const Amount& amount) {
   if (completions.size() != amount.texts) return fmt::format("{} completions", completions.size());
@@ -76,7 +89,16 @@ void Generate(benchmark::State& state, const Model& model, int num_threads, cons
   if (const std::string wrong = CheckCompletions(model, Write(model, num_threads, amount), amount); !wrong.empty()) {
     return state.SkipWithError(wrong.c_str());
   }
+  double peak = PeakFlops();
+  const auto began = std::chrono::steady_clock::now();
   for (auto _ : state) benchmark::DoNotOptimize(Write(model, num_threads, amount).data());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  peak = std::max(peak, PeakFlops());
+  if (amount.chars <= model.config().context_length) {
+    const double flop =
+        UsefulFlop(model.config(), amount.chars) * static_cast<double>(amount.texts * state.iterations());
+    state.counters["of_peak"] = flop / seconds / (peak * num_threads);
+  }
   const double chars = static_cast<double>(amount.texts * amount.chars);
   state.counters["chars/s"] = {chars, benchmark::Counter::kIsIterationInvariantRate};
 }
@@ -119,19 +141,26 @@ void ScoreSonnet(benchmark::State& state, const Model& model, int num_threads) {
 void RegisterGeneration() {
   const auto model = std::make_shared<const Model>(Model::Open("tiny"));
   const int all_threads = DefaultThreads().count;
-  for (const int threads : all_threads > 1 ? std::vector{1, all_threads} : std::vector{1}) {
-    const std::string suffix = threads > 1 ? fmt::format("/{}", threads) : "";
-    const uint64_t texts = 4 * static_cast<uint64_t>(threads);
-    const auto add = [&](const std::string& name, const auto& run) {
-      benchmark::RegisterBenchmark((name + "/tiny/scalar" + suffix).c_str(), run)
-          ->UseRealTime()
-          ->Unit(benchmark::kMillisecond);
-    };
-    // Texts that fit the context, and longer ones under the exact window rule.
-    const Amount fitting = {texts, model->config().context_length}, sliding = {texts, 200};
-    add("generate/text", [=](benchmark::State& state) { Generate(state, *model, threads, fitting); });
-    add("generate/slide", [=](benchmark::State& state) { Generate(state, *model, threads, sliding); });
-    add("score/text", [=](benchmark::State& state) { ScoreSonnet(state, *model, threads); });
+  for (const std::string& target : RunnableTargets()) {
+    for (const int threads : all_threads > 1 ? std::vector{1, all_threads} : std::vector{1}) {
+      const std::string suffix = threads > 1 ? fmt::format("/{}", threads) : "";
+      const auto add = [&](const std::string& name, const std::function<void(benchmark::State&)>& run) {
+        const auto on_target = [run, target](benchmark::State& state) {
+          UseTarget(target);
+          run(state);
+          UseBestTarget();
+        };
+        benchmark::RegisterBenchmark((name + "/tiny/" + target + suffix).c_str(), on_target)
+            ->UseRealTime()
+            ->Unit(benchmark::kMillisecond);
+      };
+      // Texts that fit the context, and longer ones under the exact window rule; enough of them to fill every thread's lanes.
+      const uint64_t texts = 64 * static_cast<uint64_t>(threads);
+      const Amount fitting = {16 * texts, model->config().context_length}, sliding = {texts, 200};
+      add("generate/text", [=](benchmark::State& state) { Generate(state, *model, threads, fitting); });
+      add("generate/slide", [=](benchmark::State& state) { Generate(state, *model, threads, sliding); });
+      add("score/text", [=](benchmark::State& state) { ScoreSonnet(state, *model, threads); });
+    }
   }
 }
 

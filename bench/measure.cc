@@ -30,13 +30,6 @@ double BestRate(double amount, const Run& run) {
   return best;
 }
 
-// FLOP/s of multiply-adds in registers, on the current target, on one thread.
-double PeakFlops() {
-  constexpr size_t kRounds = 100000;
-  return BestRate(static_cast<double>(kRounds * ProbeFlopPerRound()),
-                  [] { benchmark::DoNotOptimize(ProbeMultiplyAdd(kRounds)); });
-}
-
 // Bytes/s read from 512 KiB, which no L1 and nearly every L2 holds.
 double L2Bandwidth() {
   static const AlignedFloats data = RandomFloats(size_t{1} << 17);
@@ -85,6 +78,12 @@ void Register(const std::string& name, const std::function<void(benchmark::State
 }
 
 }  // namespace
+
+double PeakFlops() {
+  constexpr size_t kRounds = 100000;
+  return BestRate(static_cast<double>(kRounds * ProbeFlopPerRound()),
+                  [] { benchmark::DoNotOptimize(ProbeMultiplyAdd(kRounds)); });
+}
 
 void RegisterKernel(const std::string& family, const std::string& op, const std::string& shape, const Work& work,
                     const std::function<std::function<void()>()>& make) {

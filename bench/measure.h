@@ -41,6 +41,9 @@ void RegisterKernel(const std::string& family, const std::string& op, const std:
 void RegisterReference(const std::string& family, const std::string& op, const std::string& shape, const Work& work,
                        const std::function<std::function<void()>()>& make);
 
+// FLOP/s of multiply-adds in registers on the current target, one thread.
+double PeakFlops();
+
 // Numbers about as large as those in a trained model, the same in every run.
 AlignedFloats RandomFloats(size_t count, float scale = 1);
 
