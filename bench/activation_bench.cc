@@ -9,7 +9,7 @@
 namespace octavo::bench {
 
 void RegisterActivation() {
-  constexpr size_t kCount = 2048;
+  static constexpr size_t kCount = 2048;
   const struct {
     const char* name;
     ActivationKind kind;
