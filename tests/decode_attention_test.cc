@@ -38,7 +38,8 @@ TEST(VectorKernel, LanesDoNotMix) {
                       scratch.data());
     }
     for (size_t i = 0; i < out[0].size(); ++i) {
-      if (i % kPanelRows != kBad) EXPECT_EQ(out[0][i], out[1][i]) << target << " element " << i;
+      if (i % kPanelRows == kBad) continue;
+      EXPECT_EQ(out[0][i], out[1][i]) << target << " element " << i;
     }
     EXPECT_NE(out[1][kBad], out[1][kBad]) << "NaN went in and none came out";
   }

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/forward.h"
 #include "engine/model.h"
 #include "engine/reference_pass.h"
 #include "engine/safetensors.h"
+#include "kernels/targets.h"
 #include "tests/testing/compare.h"
 #include "tests/testing/model_file.h"
 
@@ -101,6 +103,28 @@ TEST_P(GoldenTest, PassInDoubleAgrees) {
 }
 
 TEST_P(GoldenTest, PassInFloatAgrees) { CheckPass<float>(kLogitsBound, kAttentionBound); }
+
+// The vector kernels, on every target of this CPU.
+TEST_P(GoldenTest, TextPassAgreesOnEveryTarget) {
+  const size_t length = golden_.tokens.size(), vocabulary = model_.vocabulary().size();
+  for (const std::string& target : RunnableTargets()) {
+    SCOPED_TRACE(target);
+    UseTarget(target);
+    TextPass pass(model_);
+    std::vector<float> attention(golden_.attention.size()), logits(length * vocabulary);
+    pass.Read(golden_.tokens, 0, attention.data());
+    for (size_t panel = 0; panel < NumPanels(length); ++panel) {
+      const float* from = pass.Logits(panel);
+      for (size_t t = panel * kPanelRows; t < std::min(length, (panel + 1) * kPanelRows); ++t) {
+        for (size_t v = 0; v < vocabulary; ++v) logits[t * vocabulary + v] = from[v * kPanelRows + t % kPanelRows];
+      }
+    }
+    EXPECT_TRUE(Within(logits, golden_.logits, kLogitsBound));
+    EXPECT_TRUE(Within(attention, golden_.attention, kAttentionBound));
+    EXPECT_TRUE(RowsSumToOne(attention, length));
+  }
+  UseBestTarget();
+}
 
 // The mask: PyTorch's zeros above the diagonal are zeros here, not small numbers.
 TEST_P(GoldenTest, NothingIsReadBehindAPosition) {
