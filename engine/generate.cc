@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "engine/fail.h"
@@ -20,33 +22,26 @@ namespace {
 // Panels of sequences that one group steps together: each weight that is broadcast then feeds four multiply-adds.
 constexpr size_t kPanelsPerGroup = 4;
 
-// Requests in, completions out in the same order, between groups on several threads. Finished completions wait for those before them, and
-// no request is taken that is more than `window` ahead of the oldest unfinished one, so memory is bounded.
+// Requests in, completions out in the same order, between groups on several threads. A thread of its own waits for input, so that what is
+// there is worked on while a pipe is silent. Finished completions wait for those before them, and no request is read that is more than
+// `window` ahead of the oldest unfinished one, so memory is bounded.
 class OrderedQueue {
  public:
   using Next = std::function<std::optional<GenerateRequest>()>;
   using Emit = std::function<void(const GenerateRequest&, Completion&&)>;
 
-  OrderedQueue(const Next& next, const Emit& emit, size_t window) : next_(next), emit_(emit), window_(window) {}
+  OrderedQueue(const Next& next, const Emit& emit, size_t window)
+      : next_(next), emit_(emit), window_(window), reader_([this] { ReadAll(); }) {}
+  ~OrderedQueue() { reader_.join(); }
 
+  // The next request; nullopt when there is none yet, or, for who waits, none any more.
   std::optional<Group::Queue::Item> Take(bool wait) {
     std::unique_lock lock(mutex_);
-    // Who has nothing else to do waits for room; who has lanes in hand goes on with them, since one of those may be the oldest.
-    if (wait) room_.wait(lock, [&] { return ended_ || taken_ < emitted_ + window_; });
-    if (ended_ || taken_ >= emitted_ + window_) return std::nullopt;
-    std::optional<GenerateRequest> request;
-    try {
-      request = next_();
-      if (request && request->error.empty()) CheckOptions(request->options);
-    } catch (...) {
-      request.reset();
-      End(std::current_exception());
-    }
-    if (!request) {
-      End(nullptr);
-      return std::nullopt;
-    }
-    return Group::Queue::Item{taken_++, std::move(*request)};
+    if (wait) changed_.wait(lock, [&] { return ended_ || !ready_.empty(); });
+    if (failed_ || ready_.empty()) return std::nullopt;
+    Group::Queue::Item item{taken_++, std::move(ready_.front())};
+    ready_.pop_front();
+    return item;
   }
 
   void Put(uint64_t number, GenerateRequest&& request, Completion&& completion) {
@@ -63,7 +58,7 @@ class OrderedQueue {
       if (!failed_) EmitOne(done);
       lock.lock();
       ++emitted_;
-      room_.notify_all();
+      changed_.notify_all();
     }
     emitting_ = false;
   }
@@ -94,24 +89,50 @@ class OrderedQueue {
     }
   }
 
+  // The reader's thread: until the input ends or something fails.
+  void ReadAll() {
+    std::unique_lock lock(mutex_);
+    while (!ended_) {
+      lock.unlock();
+      std::optional<GenerateRequest> request;
+      std::exception_ptr error;
+      try {
+        request = next_();
+        if (request && request->error.empty()) CheckOptions(request->options);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      if (error || !request) {
+        End(std::move(error));
+        break;
+      }
+      ready_.push_back(std::move(*request));
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return ended_ || taken_ + ready_.size() < emitted_ + window_; });
+    }
+  }
+
   // No more requests; with an error, no more output either.
   void End(std::exception_ptr error) {
     ended_ = true;
     if (error && !error_) error_ = error;
     failed_ = error_ != nullptr;
-    room_.notify_all();
+    changed_.notify_all();
   }
 
   const Next& next_;
   const Emit& emit_;
   const size_t window_;
   std::mutex mutex_;
-  std::condition_variable room_;
+  std::condition_variable changed_;
+  std::deque<GenerateRequest> ready_;
   uint64_t taken_ = 0, emitted_ = 0;
   bool ended_ = false, emitting_ = false;
   std::atomic<bool> failed_ = false;
   std::map<uint64_t, Done> finished_;
   std::exception_ptr error_;
+  std::thread reader_;  // last: it uses all of the above
 };
 
 }  // namespace

@@ -27,8 +27,11 @@ std::vector<std::string> Names(int64_t targets) {
 }
 
 // What the CPU runs of what is compiled. The baseline always counts: Highway 1.0.3 wants AES for NEON, which the Raspberry Pi 4 lacks
-// and these kernels do not use.
-int64_t Runnable() { return (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS; }
+// and these kernels do not use. Asked once: SupportedTargets also makes the dispatch tables choose the best target again.
+int64_t Runnable() {
+  static const int64_t runnable = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
+  return runnable;
+}
 
 // Makes every dispatch table choose among `targets`.
 void Choose(int64_t targets) { hwy::GetChosenTarget().Update(targets); }

@@ -81,9 +81,9 @@ void ExpectRefused(const std::vector<WrongUse>& cases) {
 
 TEST(WrongUsage, NamesTheWordThatIsWrong) {
   ExpectRefused({
-      {{}, "expected a subcommand: generate, score or info (see octavo --help)"},
+      {{}, "expected a subcommand: generate, score, check or info (see octavo --help)"},
       {{""}, "unknown subcommand ''"},
-      {{"bogus"}, "unknown subcommand 'bogus'; expected generate, score or info (see octavo --help)"},
+      {{"bogus"}, "unknown subcommand 'bogus'; expected generate, score, check or info (see octavo --help)"},
       {{"bogus", "--seed", "1"}, "'bogus'"},
       {{"Generate"}, "'Generate'"},
       {{"--bogus"}, "unknown flag '--bogus' (see octavo --help)"},

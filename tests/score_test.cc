@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/softmax.h"
 #include "tests/testing/compare.h"
 #include "tests/testing/errors.h"
 #include "tests/testing/models.h"
@@ -41,12 +42,16 @@ void Check(const Model& model, const std::vector<TokenId>& text, size_t stride) 
   const Score score = ScoreText(model, Request(text, stride));
   const std::vector<double> expected = Naive(model, text, stride);
   EXPECT_EQ(score.error, "");
-  EXPECT_TRUE(
-      WithinEach(score.log_probabilities, expected, [&](size_t i) { return 1e-13 * (1 + std::abs(expected[i])); }))
+  EXPECT_TRUE(Within(score.log_probabilities, expected, kLogProbabilityBound))
       << "text of " << text.size() << ", stride " << stride;
   double nats = 0;
   for (const double x : expected) nats -= x;
-  EXPECT_TRUE(Within(std::vector{score.nats}, std::vector{nats}, 1e-12 * (1 + nats)));
+  EXPECT_TRUE(
+      Within(std::vector{score.nats}, std::vector{nats}, kLogProbabilityBound * static_cast<double>(expected.size())));
+  // The sum itself is one of doubles.
+  double sum = 0;
+  for (const double x : score.log_probabilities) sum -= x;
+  EXPECT_EQ(score.nats, sum);
 }
 
 TEST(Score, EveryLengthAndStride) {
@@ -90,14 +95,20 @@ TEST(Score, AgreesWithGeneration) {
   const Score score = ScoreText(model, Request(text));
   double sum = 0;
   for (size_t i = 2; i < score.log_probabilities.size(); ++i) sum += score.log_probabilities[i];
-  EXPECT_TRUE(Within(std::vector{sum}, std::vector{completion.log_probability}, 1e-11));
+  EXPECT_EQ(sum, completion.log_probability);
 }
 
 TEST(Score, ProbabilitiesOfAllCharactersSumToOne) {
   const Model model = RandomModel(M8Shape());
-  double sum = 0;
-  for (TokenId id = 0; id < 5; ++id) sum += std::exp(ScoreText(model, Request({1, 2, 3, id})).log_probabilities[2]);
-  EXPECT_TRUE(std::abs(sum - 1) <= 1e-14);
+  double sum = 0, bound = 0;
+  for (TokenId id = 0; id < 5; ++id) {
+    const double log_probability = ScoreText(model, Request({1, 2, 3, id})).log_probabilities[2],
+                 p = std::exp(log_probability);
+    sum += p;
+    // LogSoftmax's bound (kernels/softmax.h): distances from the largest are at most |log p|, their mean at most the entropy ln 5.
+    bound += p * (5 + kSoftmaxBound + std::log(5.0) + 7 * std::abs(log_probability)) * 0x1p-24;
+  }
+  EXPECT_TRUE(std::abs(sum - 1) <= bound) << sum;
 }
 
 TEST(Score, StridesOutOfRangeAreRefused) {

@@ -37,7 +37,7 @@ GenerateRequest Request(std::vector<TokenId> prompt, uint64_t max_chars, Overflo
     return ::testing::AssertionFailure() << actual.num_chars << " characters, expected " << expected.num_chars
                                          << ", or another way to finish";
   }
-  const double bound = 1e-12 * (1 + std::abs(expected.log_probability));
+  const double bound = kLogProbabilityBound * static_cast<double>(expected.num_chars);
   return Within(std::vector{actual.log_probability}, std::vector{expected.log_probability}, bound);
 }
 

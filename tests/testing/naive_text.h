@@ -16,6 +16,9 @@
 
 namespace octavo::test {
 
+// The vector pass keeps every logit within 1e-4 of the double one (golden_test.cc); a log-probability is a logit less a mean of logits.
+constexpr double kLogProbabilityBound = 2e-4;
+
 // Logits of the character behind `window`, whose characters sit in seats 0, 1, …
 inline std::vector<double> NaiveLogits(const Model& model, std::span<const TokenId> window) {
   ReferencePass<double> pass(model);
