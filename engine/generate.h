@@ -57,7 +57,7 @@ Completion Generate(const Model& model, const GenerateRequest& request,
                     const std::function<void(std::string_view)>& on_text = nullptr);
 
 // Pulls requests from `next` until it gives none, and hands their completions to `emit` in the same order. `next` and `emit` are each
-// called by one thread at a time, but may overlap each other. At most a few requests a thread are in flight, so memory does not
+// called by one thread at a time, but may overlap each other. At most 512 requests a thread are in flight, so memory does not
 // depend on their number. What `next` or `emit` throws ends the run and is thrown on, once a call of `next` that is under way returns.
 void GenerateAll(const Model& model, int num_threads, const std::function<std::optional<GenerateRequest>()>& next,
                  const std::function<void(const GenerateRequest&, Completion&&)>& emit);

@@ -302,14 +302,14 @@ TEST(Pipeline, RequestsInFlightAreBounded) {
     GenerateAll(
         model, threads,
         [&]() -> std::optional<GenerateRequest> {
-          if (given == 2000) return std::nullopt;
+          if (given == 5000) return std::nullopt;
           const int64_t in_flight = ++given - emitted;
           most = std::max<int64_t>(most, in_flight);
           return Request(model, "", 1);
         },
         [&](const GenerateRequest&, Completion&&) { ++emitted; });
-    EXPECT_EQ(emitted, 2000);
-    EXPECT_LE(most, 64 * threads + 1);
+    EXPECT_EQ(emitted, 5000);
+    EXPECT_LE(most, 512 * threads + 1);
   }
 }
 
