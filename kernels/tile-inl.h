@@ -118,16 +118,15 @@ HWY_INLINE void RunTileOverPanels(size_t outputs, const float* x, size_t num_pan
     num_panels -= panels;
     for (size_t n = 0; n < outputs; ++n) here[n].at += panels * here[n].panel_stride;
   };
-  if constexpr (kPanelsPerPass >= 4) {
-    for (; num_panels >= 4; advance(4))
-      RunPackedTile<4, kStore>(outputs, x, x_stride, num_inputs, w, outputs, bias, here);
-  }
-  if constexpr (kPanelsPerPass >= 2) {
-    for (; num_panels >= 2; advance(2))
-      RunPackedTile<2, kStore>(outputs, x, x_stride, num_inputs, w, outputs, bias, here);
-  }
-  for (; num_panels >= 1; advance(1))
-    RunPackedTile<1, kStore>(outputs, x, x_stride, num_inputs, w, outputs, bias, here);
+  const auto run_while = [&]<size_t kPanels>() HWY_ATTR {
+    while (num_panels >= kPanels) {
+      RunPackedTile<kPanels, kStore>(outputs, x, x_stride, num_inputs, w, outputs, bias, here);
+      advance(kPanels);
+    }
+  };
+  if constexpr (kPanelsPerPass >= 4) run_while.template operator()<4>();
+  if constexpr (kPanelsPerPass >= 2) run_while.template operator()<2>();
+  run_while.template operator()<1>();
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
