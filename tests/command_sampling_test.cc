@@ -196,7 +196,9 @@ TEST(Cuts, FollowTheModelsProbabilities) {
   probability["\n"] = rest;
   for (const auto& [character, p] : probability) sum_of_roots += std::sqrt(p);
   const std::map<std::string, size_t> plain = FirstCharacters({}), warm = FirstCharacters({"--temperature", "2"});
-  for (const auto& [character, p] : probability) {
+  for (const auto& entry : probability) {
+    const std::string& character = entry.first;
+    const double p = entry.second;
     const auto count = [&](const std::map<std::string, size_t>& counts) {
       return counts.contains(character) ? static_cast<double>(counts.at(character)) : 0.0;
     };

@@ -36,6 +36,12 @@ inline void* CountedAllocation(size_t size) {
 
 void* operator new(size_t size) { return octavo::test::CountedAllocation(size); }
 void* operator new[](size_t size) { return octavo::test::CountedAllocation(size); }
+// The forms that do not throw come along: standard algorithms take temporary buffers with them and give them back below.
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  octavo::test::allocated_bytes += size;
+  return std::malloc(size > 0 ? size : 1);
+}
+void* operator new[](size_t size, const std::nothrow_t&) noexcept { return operator new(size, std::nothrow); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
