@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "engine/check/check.h"
 #include "kernels/probes.h"
@@ -18,25 +19,34 @@ using Clock = std::chrono::steady_clock;
 
 double SecondsSince(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
 
-// The best of some short runs: what others take of the machine is not the machine's.
 template <typename Run>
-double BestRate(double amount, const Run& run) {
-  double best = 0;
-  for (int i = 0; i < 8; ++i) {
-    const auto began = Clock::now();
-    run();
-    best = std::max(best, amount / SecondsSince(began));
-  }
-  return best;
+double SecondsOf(const Run& run) {
+  const auto began = Clock::now();
+  run();
+  return SecondsSince(began);
 }
 
-// Bytes/s read from 512 KiB, which no L1 and nearly every L2 holds.
-double L2Bandwidth() {
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Bytes/s read from 512 KiB, which no L1 and nearly every L2 holds; one short reading.
+double ReadL2() {
   static const AlignedFloats data = RandomFloats(size_t{1} << 17);
-  constexpr int kPasses = 32;
-  return BestRate(static_cast<double>(kPasses * data.size() * sizeof(float)), [] {
+  constexpr int kPasses = 16;
+  const double seconds = SecondsOf([] {
     for (int i = 0; i < kPasses; ++i) benchmark::DoNotOptimize(ProbeRead(data.data(), data.size()));
   });
+  return static_cast<double>(kPasses * data.size() * sizeof(float)) / seconds;
+}
+
+// Multiply-adds in registers, FLOP/s; one short reading.
+double ReadPeak() {
+  constexpr size_t kRounds = 50000;
+  const double seconds = SecondsOf([] { benchmark::DoNotOptimize(ProbeMultiplyAdd(kRounds)); });
+  return static_cast<double>(kRounds * ProbeFlopPerRound()) / seconds;
 }
 
 // What is wrong with a family on the current target, once a run.
@@ -53,24 +63,43 @@ const std::string& CheckOnce(const std::string& family, const std::string& targe
   return found->second;
 }
 
-// Times `run` and counts; roofs are probed before and after, the better one counts.
-void Measure(benchmark::State& state, const Work& work, bool has_roofs, const std::function<void()>& run) {
-  double peak = 0, bandwidth = 0;
-  const auto probe = [&] {
-    if (has_roofs && work.flop > 0) peak = std::max(peak, PeakFlops());
-    if (has_roofs && work.l2_bytes > 0) bandwidth = std::max(bandwidth, L2Bandwidth());
-  };
+// A kernel's seconds and the roofs, each the median of readings taken in turn, so that what others take of the machine, or a
+// clock that changes, meets both alike.
+struct Readings {
+  double seconds, peak, l2;
+};
+
+Readings Interleave(const Work& work, bool has_roofs, const std::function<void()>& run) {
+  constexpr int kReadings = 31;
+  constexpr double kReadingSeconds = 5e-4;
   run();
-  probe();
-  const auto began = Clock::now();
+  const int runs = std::max(1, static_cast<int>(kReadingSeconds / std::max(SecondsOf(run), 1e-9)));
+  std::vector<double> seconds, peaks, l2s;
+  for (int i = 0; i < kReadings; ++i) {
+    peaks.push_back(has_roofs && work.flop > 0 ? ReadPeak() : 0);
+    if (has_roofs && work.l2_bytes > 0) {
+      l2s.push_back(ReadL2());
+      run();  // back into the caches
+    } else {
+      l2s.push_back(0);
+    }
+    seconds.push_back(SecondsOf([&] {
+                        for (int n = 0; n < runs; ++n) run();
+                      }) /
+                      runs);
+  }
+  return {Median(seconds), Median(peaks), Median(l2s)};
+}
+
+// Times `run` twice: by Google Benchmark, which gives the time it prints, and in turn with the roofs, which gives the counters.
+void Measure(benchmark::State& state, const Work& work, bool has_roofs, const std::function<void()>& run) {
+  const Readings readings = Interleave(work, has_roofs, run);
   for (auto _ : state) run();
-  const double seconds = SecondsSince(began) / static_cast<double>(state.iterations());
-  probe();
-  if (work.flop > 0) state.counters["FLOP/s"] = work.flop / seconds;
-  if (work.l2_bytes > 0) state.counters["bytes/s"] = work.l2_bytes / seconds;
-  if (work.elements > 0) state.counters["ns/element"] = seconds * 1e9 / work.elements;
-  if (peak > 0) state.counters["of_peak"] = work.flop / seconds / peak;
-  if (bandwidth > 0) state.counters["of_L2"] = work.l2_bytes / seconds / bandwidth;
+  if (work.flop > 0) state.counters["FLOP/s"] = work.flop / readings.seconds;
+  if (work.l2_bytes > 0) state.counters["bytes/s"] = work.l2_bytes / readings.seconds;
+  if (work.elements > 0) state.counters["ns/element"] = readings.seconds * 1e9 / work.elements;
+  if (readings.peak > 0) state.counters["of_peak"] = work.flop / readings.seconds / readings.peak;
+  if (readings.l2 > 0) state.counters["of_L2"] = work.l2_bytes / readings.seconds / readings.l2;
 }
 
 void Register(const std::string& name, const std::function<void(benchmark::State&)>& run) {
@@ -80,9 +109,9 @@ void Register(const std::string& name, const std::function<void(benchmark::State
 }  // namespace
 
 double PeakFlops() {
-  constexpr size_t kRounds = 100000;
-  return BestRate(static_cast<double>(kRounds * ProbeFlopPerRound()),
-                  [] { benchmark::DoNotOptimize(ProbeMultiplyAdd(kRounds)); });
+  std::vector<double> peaks;
+  for (int i = 0; i < 15; ++i) peaks.push_back(ReadPeak());
+  return Median(peaks);
 }
 
 void RegisterKernel(const std::string& family, const std::string& op, const std::string& shape, const Work& work,

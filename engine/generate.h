@@ -30,7 +30,7 @@ struct GenerateOptions {
 };
 
 struct GenerateRequest {
-  std::vector<TokenId> prompt;  // empty: the model's start token
+  std::vector<TokenId> prompt;  // empty: the model's start token; an id outside the vocabulary makes the completion an error
   GenerateOptions options;
   uint64_t seed = 0;
   uint64_t sequence = 0;                // with the seed, what the draws depend on

@@ -9,7 +9,6 @@
 #include "engine/utf8.h"
 
 namespace octavo {
-
 Lane::Lane(const Model& model, GenerateRequest request, const TextSink* on_text)
     : model_(model), request_(std::move(request)), on_text_(on_text), matcher_(request_.options.stops), totals_{0.0} {
   const size_t context = model.config().context_length;
@@ -19,6 +18,7 @@ Lane::Lane(const Model& model, GenerateRequest request, const TextSink* on_text)
   const size_t skip = prompt.size() - std::min(prompt.size(), context);
   seats_.assign(prompt.begin() + static_cast<std::ptrdiff_t>(skip), prompt.end());
   if (seats_.empty()) seats_.push_back(model.start_token());
+  if (request_.error.empty()) request_.error = model.vocabulary().ComplaintAbout(prompt);
   if (!request_.error.empty()) {
     Fail(request_.error);
   } else if (request_.options.max_chars == 0) {

@@ -41,6 +41,7 @@ Score ScoreWith(Passes& passes, const Model& model, const ScoreRequest& request)
   Score score;
   score.error = request.error;
   const std::span<const TokenId> text = request.text;
+  if (score.error.empty()) score.error = model.vocabulary().ComplaintAbout(text);
   if (!score.error.empty() || text.size() < 2) return score;
   const size_t context = model.config().context_length;
   const size_t stride = request.stride ? request.stride : context;

@@ -26,7 +26,7 @@ struct Score {
   std::vector<double>
       log_probabilities;  // natural; of characters 1, 2, … of the text: the first has nothing to predict it
   double nats = 0;        // -Σ of them
-  std::string error;
+  std::string error;      // the request's own, an id outside the vocabulary, or logits that are not finite: nothing is scored
 };
 
 // Throws Error when the stride is out of its range.

@@ -58,4 +58,13 @@ std::vector<TokenId> Vocabulary::Encode(std::string_view text, const UnknownPoli
   return ids;
 }
 
+std::string Vocabulary::ComplaintAbout(std::span<const TokenId> ids) const {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0 || static_cast<size_t>(ids[i]) >= size()) {
+      return fmt::format("token {} is {}; expected an id from 0 to {}", i + 1, ids[i], size() - 1);
+    }
+  }
+  return {};
+}
+
 }  // namespace octavo

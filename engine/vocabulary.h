@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -40,6 +41,9 @@ class Vocabulary {
   // Ids of the characters of `text`. Throws Error when it is not UTF-8, or, with kError, that names the first unknown
   // character's code point and place (counted from 1).
   std::vector<TokenId> Encode(std::string_view text, const UnknownPolicy& unknown = {}) const;
+
+  // Names the first id outside the vocabulary and its place (counted from 1); empty when there is none.
+  std::string ComplaintAbout(std::span<const TokenId> ids) const;
 
  private:
   enum class Kind : char { kCharacter, kSpecial, kEnd };

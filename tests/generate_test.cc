@@ -248,6 +248,20 @@ TEST(Errors, NaNInsideOfTheModelIsNoText) {
   EXPECT_EQ(completion.num_chars, 3u);
 }
 
+TEST(Errors, IdsOutsideTheVocabularyAreNamed) {
+  const Model model = RandomModel(M8Shape());
+  for (const TokenId bad : {-1, 5, 1 << 30}) {
+    GenerateRequest request = Request(model, "ab", 5);
+    request.prompt[1] = bad;
+    const std::string expected = "token 2 is " + std::to_string(bad) + "; expected an id from 0 to 4";
+    EXPECT_EQ(Generate(model, request).error, expected);
+    const std::vector<Completion> both = RunAll(model, {request, Request(model, "ab", 5)}, 2);
+    EXPECT_EQ(both[0].error, expected);
+    EXPECT_EQ(both[0].text, "");
+    EXPECT_EQ(both[1].num_chars, 5u) << "others go on";
+  }
+}
+
 TEST(Errors, BadOptionsAreThrown) {
   const Model model = RandomModel(M8Shape());
   GenerateRequest request = Request(model, "a", 5);

@@ -142,6 +142,15 @@ TEST(Score, LogitsThatAreNotFiniteAreAnError) {
   EXPECT_NE(huge.error.find("not finite before character 2"), std::string::npos) << huge.error;
 }
 
+TEST(Score, IdsOutsideTheVocabularyAreNamed) {
+  const Model model = RandomModel(M8Shape());
+  for (const TokenId bad : {-1, 5, 1 << 30}) {
+    const Score score = ScoreText(model, Request({1, 2, bad, 3}));
+    EXPECT_EQ(score.error, "token 3 is " + std::to_string(bad) + "; expected an id from 0 to 4");
+    EXPECT_TRUE(score.log_probabilities.empty());
+  }
+}
+
 // ---- many ----
 
 TEST(ScoreAll, ThreadsChangeNothing) {
