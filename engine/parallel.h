@@ -1,4 +1,5 @@
-// The engine's parallelism, the only place with oneTBB: an ordered pipeline and a loop, both on a given number of threads. Not installed.
+// The engine's parallelism, the only place with oneTBB: an ordered pipeline and loops, on a given number of threads. All work runs with the
+// default floating-point control, whatever the caller's is, which oneTBB would hand on to its threads. Not installed.
 #ifndef OCTAVO_ENGINE_PARALLEL_H_
 #define OCTAVO_ENGINE_PARALLEL_H_
 
@@ -15,6 +16,8 @@
 #include <optional>
 #include <utility>
 
+#include "engine/float_control.h"
+
 namespace octavo {
 
 // Runs `work` with exactly `num_threads` threads at its disposal, also beyond the number of cores.
@@ -27,10 +30,23 @@ void WithThreads(int num_threads, const Work& work) {
 // Runs work(0) … work(num_threads - 1) side by side, each on a thread of its own; they may wait for each other.
 template <typename Work>
 void RunOnThreads(int num_threads, const Work& work) {
-  if (num_threads == 1) return work(size_t{0});
+  const auto controlled = [&](size_t i) {
+    const DefaultFloatControl control;
+    work(i);
+  };
+  if (num_threads == 1) return controlled(0);
   WithThreads(num_threads, [&] {
     // One task a thread: as many as the arena has, and none is split.
-    tbb::parallel_for(size_t{0}, static_cast<size_t>(num_threads), work, tbb::simple_partitioner());
+    tbb::parallel_for(size_t{0}, static_cast<size_t>(num_threads), controlled, tbb::simple_partitioner());
+  });
+}
+
+// Runs work(0) … work(count - 1) on whatever threads are at the caller's disposal.
+template <typename Work>
+void ParallelFor(size_t count, const Work& work) {
+  tbb::parallel_for(size_t{0}, count, [&](size_t i) {
+    const DefaultFloatControl control;
+    work(i);
   });
 }
 
@@ -53,6 +69,7 @@ void OrderedPipeline(size_t in_flight, const std::function<std::optional<Item>()
         control.stop();
         return nullptr;
       }) & tbb::make_filter<Pointer, Pointer>(tbb::filter_mode::parallel, [&](Pointer token) {
+        const DefaultFloatControl control;
         token->result = work(token->item);
         return token;
       }) & tbb::make_filter<Pointer, void>(tbb::filter_mode::serial_in_order, [&](const Pointer& token) {

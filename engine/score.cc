@@ -8,6 +8,7 @@
 #include <span>
 
 #include "engine/fail.h"
+#include "engine/float_control.h"
 #include "engine/forward.h"
 #include "engine/parallel.h"
 #include "kernels/softmax.h"
@@ -49,7 +50,7 @@ Score ScoreWith(Passes& passes, const Model& model, const ScoreRequest& request)
   score.log_probabilities.resize(targets);
   // Window i scores up to character i·stride + context; it is the last one when that reaches the end.
   const size_t num_windows = targets <= context ? 1 : 1 + (targets - context + stride - 1) / stride;
-  tbb::parallel_for(size_t{0}, num_windows, [&](size_t i) {
+  ParallelFor(num_windows, [&](size_t i) {
     const size_t begin = i * stride;
     const size_t first = i == 0 ? 1 : begin - stride + context + 1;
     ScoreWindow(passes.local(), model, text, begin, first, score.log_probabilities);
@@ -75,6 +76,7 @@ void CheckStride(const Model& model, size_t stride) {
 }
 
 Score ScoreText(const Model& model, const ScoreRequest& request) {
+  const DefaultFloatControl control;
   Passes passes([&] { return TextPass(model); });
   return ScoreWith(passes, model, request);
 }

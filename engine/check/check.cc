@@ -9,6 +9,7 @@
 #include "engine/check/case.h"
 #include "engine/check/models.h"
 #include "engine/fail.h"
+#include "engine/float_control.h"
 #include "engine/target.h"
 #include "kernels/targets.h"
 
@@ -60,6 +61,7 @@ double TargetSlack() { return HasFusedMultiplyAdd(CurrentTarget()) ? 1 : 2; }
 std::span<const Family> Families() { return kFamilies; }
 
 std::vector<Row> Run(const Options& options, const std::function<void(const Row&)>& on_row) {
+  const DefaultFloatControl control;
   std::vector<std::string> targets;
   for (const std::string& name : options.targets.empty() ? RunnableTargets() : options.targets) {
     SelectTarget(name);
