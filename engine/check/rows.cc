@@ -18,6 +18,27 @@ namespace {
 // What a result below the smallest normal float may be off: denormal inputs and underflow.
 constexpr double kUnderflow = 0x1p-126;
 
+// Row `row` of x again, alone and among 15 others: the same bits.
+void CheckSoftmaxRowElsewhere(Random& random, Panels& x, size_t row, Panels& p, Panels& log_p, Outcome& outcome) {
+  const size_t count = x.num_features();
+  for (const size_t rows : {size_t{1}, kPanelRows}) {
+    const size_t at = random.Below(rows);
+    Panels other(random.Hostile(rows * count, 60), rows, count), other_p(rows, count), other_log_p(rows, count);
+    for (size_t i = 0; i < count; ++i) other.at(at, i) = x.at(row, i);
+    const Guarded<int32_t> ids(random.Tokens(kPanelRows, count));
+    Guarded<float> chosen(kPanelRows);
+    Softmax(other.data(), rows, count, other_p.data());
+    LogSoftmax(other.data(), rows, count, other_log_p.data());
+    LogProbabilityOf(other.data(), rows, count, ids.data(), chosen.data());
+    for (size_t i = 0; i < count; ++i) {
+      outcome.RequireSameBits(other_p.at(at, i), p.at(row, i), "a row's softmax hangs on its neighbours");
+      outcome.RequireSameBits(other_log_p.at(at, i), log_p.at(row, i), "a row's log-softmax hangs on its neighbours");
+    }
+    outcome.RequireSameBits(chosen[at], log_p.at(row, static_cast<size_t>(ids[at])),
+                            "a row's log-probability hangs on its neighbours");
+  }
+}
+
 }  // namespace
 
 Outcome CheckEmbed(Random& random) {
@@ -87,6 +108,15 @@ Outcome CheckActivation(Random& random) {
       outcome.Record(out[i]);
     }
     outcome.Require(out.Intact(), "wrote outside");
+    // One number alone, and among others at another place of the vector.
+    const size_t i = random.Below(count), at = random.Below(40);
+    std::vector<float> others = random.Hostile(at + 1 + random.Below(40), 40);
+    others[at] = x[i];
+    float alone = 0;
+    Activate(kind, &x[i], 1, &alone);
+    Activate(kind, others.data(), others.size(), others.data());
+    outcome.RequireSameBits(alone, out[i], "a number alone gives other bits");
+    outcome.RequireSameBits(others[at], out[i], "a number among others gives other bits");
   }
   return outcome;
 }
@@ -123,6 +153,7 @@ Outcome CheckSoftmax(Random& random) {
                             "log-probability is not log-softmax's");
     outcome.Record(chosen[r]);
   }
+  CheckSoftmaxRowElsewhere(random, x, random.Below(rows), p, log_p, outcome);
   outcome.Require(p.Intact() && log_p.Intact() && chosen.Intact(), "wrote outside");
   return outcome;
 }
