@@ -24,7 +24,7 @@ bool UseTarget(std::string_view name);
 // Back to the best one.
 void UseBestTarget();
 
-// Whether the target has fused multiply-add: all that have give the same bits.
+// Whether the target has fused multiply-add: all that have give the same bits, and so do all that have not.
 bool HasFusedMultiplyAdd(std::string_view name);
 
 }  // namespace octavo

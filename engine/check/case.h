@@ -43,7 +43,7 @@ class Outcome {
     Require(std::bit_cast<uint32_t>(actual) == std::bit_cast<uint32_t>(expected), what);
   }
 
-  // Adds a result to what must be the same on all targets with fused multiply-add.
+  // Adds a result to what must be the same on all targets with fused multiply-add, and on all without.
   void Record(float value) { Record(std::bit_cast<uint32_t>(value)); }
   void Record(uint32_t bits) { hash_ = (hash_ ^ bits) * 0x100000001B3; }
 
