@@ -57,9 +57,10 @@ void ComparePosition(const std::vector<double>& table, size_t t, size_t heads, s
 Outcome CheckCausalAttention(Random& random) {
   Outcome outcome;
   const size_t length = random.Size(70), heads = random.Between(1, 4), size = random.Size(34), width = heads * size;
+  const size_t anywhere = AnyAlignment(random);
   const std::vector<float> values = random.Hostile(length * 3 * width, 1.0 / std::sqrt(static_cast<double>(size)));
   Panels qkv(values, length, 3 * width), out(length, width);
-  Guarded<float> weights(heads * length * length), scratch(PanelFloats(length, kPanelRows), kPanelAlignment);
+  Guarded<float> weights(heads * length * length, anywhere), scratch(PanelFloats(length, kPanelRows), kPanelAlignment);
   CausalAttention(qkv.data(), length, 0, heads, size, out.data(), weights.data(), scratch.data());
   const std::vector<double> table = ToDoubles(values);
   for (size_t t = 0; t < length; ++t) {
@@ -87,15 +88,18 @@ Outcome CheckCausalAttention(Random& random) {
     }
   }
   // The same from a row-major table.
-  const Guarded<float> rows(values);
-  Guarded<float> mixed(length * width),
+  const Guarded<float> rows(values, anywhere);
+  Guarded<float> mixed(length * width, anywhere), table_weights(weights.size(), anywhere),
       table_scratch(CausalAttentionTableScratch(length, heads, size), kPanelAlignment);
-  CausalAttentionTable(rows.data(), 1, length, heads, size, mixed.data(), nullptr, table_scratch.data());
+  CausalAttentionTable(rows.data(), 1, length, heads, size, mixed.data(), table_weights.data(), table_scratch.data());
   for (size_t t = 0; t < length; ++t) {
     for (size_t f = 0; f < width; ++f)
       outcome.RequireSameBits(mixed[t * width + f], out.at(t, f), "tables give other bits than panels");
   }
-  outcome.Require(out.Intact() && weights.Intact() && scratch.Intact() && mixed.Intact() && table_scratch.Intact(),
+  for (size_t i = 0; i < weights.size(); ++i)
+    outcome.RequireSameBits(table_weights[i], weights[i], "tables give other weights than panels");
+  outcome.Require(out.Intact() && weights.Intact() && scratch.Intact() && mixed.Intact() && table_weights.Intact() &&
+                      table_scratch.Intact(),
                   "wrote outside");
   return outcome;
 }
@@ -106,7 +110,7 @@ Outcome CheckDecodeAttention(Random& random) {
   const size_t head_stride = slots * size * kPanelRows, newest = random.Below(slots);
   Guarded<float> keys(heads * head_stride, kPanelAlignment), values(heads * head_stride, kPanelAlignment);
   Panels q(kPanelRows, width), out(kPanelRows, width);
-  int32_t lengths[kPanelRows];
+  Guarded<int32_t> lengths(kPanelRows, AnyAlignment(random));
   std::vector<std::vector<float>> texts;  // by lane, row-major q | k | v of its positions; only the last q is used
   const size_t least = random.Bits() % 2 ? 1 : random.Between(1, slots);
   for (size_t r = 0; r < kPanelRows; ++r) {
@@ -123,10 +127,11 @@ Outcome CheckDecodeAttention(Random& random) {
       }
     }
   }
-  Guarded<float> scratch(kPanelRows * static_cast<size_t>(*std::max_element(lengths, lengths + kPanelRows)),
-                         kPanelAlignment);
+  Guarded<float> scratch(
+      kPanelRows * static_cast<size_t>(*std::max_element(lengths.data(), lengths.data() + kPanelRows)),
+      kPanelAlignment);
   const DecodeCache cache{keys.data(), values.data(), head_stride, slots, newest};
-  DecodeAttention(q.data(), cache, lengths, heads, size, out.data(), scratch.data());
+  DecodeAttention(q.data(), cache, lengths.data(), heads, size, out.data(), scratch.data());
   for (size_t r = 0; r < kPanelRows; ++r) {
     const size_t length = static_cast<size_t>(lengths[r]);
     const std::vector<double> table = ToDoubles(texts[r]);

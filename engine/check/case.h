@@ -84,6 +84,9 @@ Outcome CheckQkv(Random& random);
 Outcome CheckSample(Random& random);
 Outcome CheckSoftmax(Random& random);
 
+// Where the contract asks for no alignment: up to the unreadable page, or one element behind an aligned address.
+inline size_t AnyAlignment(Random& random) { return random.Bits() % 2 ? alignof(float) : kOddStart; }
+
 // Panels in guarded memory; rows behind the last are NaN until a kernel writes them.
 class Panels {
  public:

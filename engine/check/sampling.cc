@@ -52,14 +52,14 @@ bool IsPossible(const std::vector<float>& logits, const RowRequest& request, int
 // 16 rows to draw for, in guarded memory.
 class Draws {
  public:
-  explicit Draws(size_t count)
+  Draws(size_t count, size_t alignment)
       : logits_(kPanelRows, count),
-        temperature_(kPanelRows),
-        top_p_(kPanelRows),
-        uniform_(kPanelRows),
+        temperature_(kPanelRows, alignment),
+        top_p_(kPanelRows, alignment),
+        uniform_(kPanelRows, alignment),
         scratch_(kPanelRows * count, kPanelAlignment),
-        top_k_(kPanelRows),
-        ids_(kPanelRows) {}
+        top_k_(kPanelRows, alignment),
+        ids_(kPanelRows, alignment) {}
 
   void Set(size_t r, const std::vector<float>& logits, const RowRequest& request) {
     for (size_t i = 0; i < logits.size(); ++i) logits_.at(r, i) = logits[i];
@@ -112,7 +112,7 @@ void CheckRowElsewhere(Random& random, const std::vector<float>& logits, RowRequ
                        Draws& before, size_t row, Outcome& outcome) {
   const size_t count = logits.size();
   for (const bool plain : {true, false}) {
-    Draws draws(count);
+    Draws draws(count, AnyAlignment(random));
     const size_t at = random.Below(kPanelRows);
     for (size_t r = 0; r < kPanelRows; ++r) {
       RowRequest other = RandomRequest(random, count);
@@ -136,7 +136,7 @@ Outcome CheckSample(Random& random) {
   const bool plain = random.Bits() % 2;  // no cut in any row: another path
   std::vector<std::vector<float>> rows;
   std::vector<RowRequest> requests;
-  Draws draws(count);
+  Draws draws(count, AnyAlignment(random));
   for (size_t r = 0; r < kPanelRows; ++r) {
     RowRequest request = RandomRequest(random, count);
     if (plain) request.top_p = 1, request.top_k = 0;
