@@ -69,9 +69,7 @@ class SampleTest : public ::testing::TestWithParam<std::string> {
  protected:
   static constexpr const char* kReference = "reference";
 
-  void SetUp() override {
-    ASSERT_TRUE(GetParam() == kReference || UseTarget(GetParam()));
-  }
+  void SetUp() override { ASSERT_TRUE(GetParam() == kReference || UseTarget(GetParam())); }
   void TearDown() override { UseBestTarget(); }
 
   static std::vector<int32_t> DrawEach(const std::vector<float>& logits, const Rule& rule,
