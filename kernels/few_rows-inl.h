@@ -54,18 +54,19 @@ HWY_INLINE void RunFewRowsTiles(const float* HWY_RESTRICT x, size_t num_inputs,
   }
 }
 
-// Calls prepare(y, count) with 16·count sums, then take(n, r, value) for each output n, in order, and row r < kRows.
+// Calls prepare(y, count) with 16·count sums, then take(n, r, value) for each output n of tiles [begin, end), in order, and row r < kRows.
 template <size_t kRows, class Prepare, class Take>
-HWY_INLINE void RunRows(const float* x, const PackedMatrix& matrix, const Prepare& prepare, const Take& take) {
+HWY_INLINE void RunRows(const float* x, const PackedMatrix& matrix, size_t tile_begin, size_t tile_end,
+                        const Prepare& prepare, const Take& take) {
   constexpr size_t kTiles = kFewRowsTiles<kRows>;
-  const size_t num_tiles = NumTiles(matrix.num_outputs);
   HWY_ALIGN float bias[kTiles][kTileOutputs] = {};
   HWY_ALIGN float y[kRows * kTiles * kTileOutputs];
-  for (size_t first = 0, output = 0; first < num_tiles; first += kTiles) {
+  size_t output = TileBegin(matrix.num_outputs, tile_begin);
+  for (size_t first = tile_begin; first < tile_end; first += kTiles) {
     const float* weights[kTiles];
     size_t widths[kTiles];
     for (size_t t = 0; t < kTiles; ++t) {
-      const size_t tile = HWY_MIN(first + t, num_tiles - 1);  // repeats the last one where there are fewer
+      const size_t tile = HWY_MIN(first + t, tile_end - 1);  // repeats the last one where there are fewer
       const size_t begin = TileBegin(matrix.num_outputs, tile);
       widths[t] = TileBegin(matrix.num_outputs, tile + 1) - begin;
       weights[t] = matrix.weights + begin * matrix.num_inputs;
@@ -73,7 +74,7 @@ HWY_INLINE void RunRows(const float* x, const PackedMatrix& matrix, const Prepar
     }
     RunFewRowsTiles<kRows, kTiles>(x, matrix.num_inputs, weights, widths, bias, y);
     prepare(y, kRows * kTiles);
-    for (size_t t = 0; t < HWY_MIN(kTiles, num_tiles - first); ++t) {
+    for (size_t t = 0; t < HWY_MIN(kTiles, tile_end - first); ++t) {
       for (size_t n = 0; n < widths[t]; ++n, ++output) {
         for (size_t r = 0; r < kRows; ++r) take(output, r, y[(r * kTiles + t) * kTileOutputs + n]);
       }
@@ -83,17 +84,18 @@ HWY_INLINE void RunRows(const float* x, const PackedMatrix& matrix, const Prepar
 
 // RunRows for 1 ≤ num_rows ≤ kFewRows.
 template <class Prepare, class Take>
-HWY_INLINE void RunFewRows(const float* x, size_t num_rows, const PackedMatrix& matrix, const Prepare& prepare,
-                           const Take& take) {
+HWY_INLINE void RunFewRows(const float* x, size_t num_rows, const PackedMatrix& matrix, const TileRange& tiles,
+                           const Prepare& prepare, const Take& take) {
+  const size_t begin = tiles.begin, end = HWY_MIN(tiles.end, NumTiles(matrix.num_outputs));
   switch (num_rows) {
     case 1:
-      return RunRows<1>(x, matrix, prepare, take);
+      return RunRows<1>(x, matrix, begin, end, prepare, take);
     case 2:
-      return RunRows<2>(x, matrix, prepare, take);
+      return RunRows<2>(x, matrix, begin, end, prepare, take);
     case 3:
-      return RunRows<3>(x, matrix, prepare, take);
+      return RunRows<3>(x, matrix, begin, end, prepare, take);
     default:
-      return RunRows<4>(x, matrix, prepare, take);
+      return RunRows<4>(x, matrix, begin, end, prepare, take);
   }
 }
 

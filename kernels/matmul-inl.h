@@ -33,9 +33,9 @@ HWY_INLINE void ActivateOutputs(Epilogue epilogue, float* at, size_t count) {
 
 // Rows in the lanes, tile by tile, so that each weight comes from memory once.
 HWY_INLINE void MatMulPanels(const float* x, size_t num_panels, const PackedMatrix& matrix, Epilogue epilogue,
-                             float* out) {
+                             float* out, const TileRange& tiles) {
   const size_t num_outputs = matrix.num_outputs, panel_stride = kPanelRows * num_outputs;
-  for (size_t tile = 0; tile < NumTiles(num_outputs); ++tile) {
+  for (size_t tile = tiles.begin; tile < HWY_MIN(tiles.end, NumTiles(num_outputs)); ++tile) {
     const size_t begin = TileBegin(num_outputs, tile), outputs = TileBegin(num_outputs, tile + 1) - begin;
     Destination to[kTileOutputs];
     for (size_t n = 0; n < kTileOutputs; ++n) to[n] = {out + (begin + n) * kPanelRows, panel_stride};
@@ -50,18 +50,19 @@ HWY_INLINE void MatMulPanels(const float* x, size_t num_panels, const PackedMatr
 }
 
 HWY_NOINLINE void MatMulFewRows(const float* x, size_t num_rows, const PackedMatrix& matrix, Epilogue epilogue,
-                                float* out) {
+                                float* out, const TileRange& tiles) {
   RunFewRows(
-      x, num_rows, matrix, [epilogue](float* y, size_t count) HWY_ATTR { ActivateOutputs(epilogue, y, count); },
+      x, num_rows, matrix, tiles, [epilogue](float* y, size_t count) HWY_ATTR { ActivateOutputs(epilogue, y, count); },
       [epilogue, out](size_t n, size_t r, float value) HWY_ATTR {
         float& to = out[n * kPanelRows + r];
         to = epilogue == Epilogue::kAddResidual ? to + value : value;
       });
 }
 
-HWY_NOINLINE void MatMul(const float* x, size_t num_rows, const PackedMatrix& matrix, Epilogue epilogue, float* out) {
-  if (num_rows > kFewRows) return MatMulPanels(x, NumPanels(num_rows), matrix, epilogue, out);
-  if (num_rows > 0) MatMulFewRows(x, num_rows, matrix, epilogue, out);
+HWY_NOINLINE void MatMul(const float* x, size_t num_rows, const PackedMatrix& matrix, Epilogue epilogue, float* out,
+                         TileRange tiles) {
+  if (num_rows > kFewRows) return MatMulPanels(x, NumPanels(num_rows), matrix, epilogue, out, tiles);
+  if (num_rows > 0) MatMulFewRows(x, num_rows, matrix, epilogue, out, tiles);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

@@ -19,8 +19,15 @@ namespace HWY_NAMESPACE {
 // Where the outputs of the fused table go, one after the other: part, head and number within the head, counted up so that nothing is divided.
 class QkvOutputs {
  public:
-  QkvOutputs(size_t num_heads, size_t head_size, const HeadLayout& q, const HeadLayout& k, const HeadLayout& v)
-      : parts_{&q, &k, &v}, num_heads_(num_heads), head_size_(head_size) {}
+  // From output `begin` on.
+  QkvOutputs(size_t num_heads, size_t head_size, const HeadLayout& q, const HeadLayout& k, const HeadLayout& v,
+             size_t begin)
+      : parts_{&q, &k, &v},
+        num_heads_(num_heads),
+        head_size_(head_size),
+        part_(begin / (num_heads * head_size)),
+        head_(begin / head_size % num_heads),
+        i_(begin % head_size) {}
 
   HWY_INLINE Destination Next() {
     const HeadLayout& layout = *parts_[part_];
@@ -34,23 +41,23 @@ class QkvOutputs {
 
  private:
   const HeadLayout* parts_[3];
-  size_t num_heads_, head_size_, part_ = 0, head_ = 0, i_ = 0;
+  size_t num_heads_, head_size_, part_, head_, i_;
 };
 
 HWY_NOINLINE void Qkv(const float* x, size_t num_rows, const PackedMatrix& matrix, size_t num_heads, size_t head_size,
-                      const HeadLayout& q, const HeadLayout& k, const HeadLayout& v) {
-  QkvOutputs outputs(num_heads, head_size, q, k, v);
+                      const HeadLayout& q, const HeadLayout& k, const HeadLayout& v, TileRange tiles) {
+  QkvOutputs outputs(num_heads, head_size, q, k, v, TileBegin(matrix.num_outputs, tiles.begin));
   if (num_rows == 0) return;
   if (num_rows <= kFewRows) {
     Destination to = {};
     return RunFewRows(
-        x, num_rows, matrix, [](float*, size_t) HWY_ATTR {},
+        x, num_rows, matrix, tiles, [](float*, size_t) HWY_ATTR {},
         [&](size_t, size_t r, float value) HWY_ATTR {
           if (r == 0) to = outputs.Next();
           to.at[r] = value;
         });
   }
-  for (size_t tile = 0; tile < NumTiles(matrix.num_outputs); ++tile) {
+  for (size_t tile = tiles.begin; tile < HWY_MIN(tiles.end, NumTiles(matrix.num_outputs)); ++tile) {
     const size_t count = TileBegin(matrix.num_outputs, tile + 1) - TileBegin(matrix.num_outputs, tile);
     Destination to[kTileOutputs];
     for (size_t n = 0; n < count; ++n) to[n] = outputs.Next();

@@ -181,7 +181,7 @@ int Run(const Flags& flags) {
   };
   Printer printer(flags, reader);
   const auto began = std::chrono::steady_clock::now();
-  ScoreAll(model, num_threads, next,
+  ScoreAll(model, {.num_threads = num_threads}, next,
            [&](const ScoreRequest& request, Score&& score) { printer.Print(request, score); });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (!flags.quiet) {
