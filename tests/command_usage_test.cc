@@ -241,6 +241,8 @@ TEST(Failures, AreOneLineAndExitOne) {
 TEST(Quiet, LeavesOnlyErrors) {
   const Arguments generate = {"generate", "--model", kM8, "--max-chars", "3", "--prompts", "-"};
   EXPECT_EQ(Lines(RunWell(generate, {.input = "a\n"}).err).size(), 2u) << "seed and closing line";
+  const std::string loop = (folder.path() / "loop").string();
+  std::filesystem::create_symlink(loop, loop);
   EXPECT_EQ(RunWell(generate + Arguments{"--quiet"}, {.input = "a\n"}).err, "");
   EXPECT_EQ(RunWell({"score", "-", "--model", kM8, "--quiet"}, {.input = "ab\n"}).err, "");
   EXPECT_EQ(RunPartly(generate + Arguments{"--quiet"}, {.input = "a\nx\n"}).err,
@@ -248,6 +250,8 @@ TEST(Quiet, LeavesOnlyErrors) {
 }
 
 TEST(Outputs, FullDiskIsSaid) {
+      {{"info", "--model", loop}, "'" + loop + "' cannot be opened: Too many levels of symbolic links"},
+      {{"check", "--model", "nowhere"}, "'nowhere'"},
   for (const Arguments& arguments : std::vector<Arguments>{
            {"--help"},
            {"--version"},

@@ -36,10 +36,6 @@ double ParseDouble(const std::string& text) {
   return value;
 }
 
-std::string Counted(uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string Either(const std::vector<std::string>& choices) {
   if (choices.size() == 1) return choices[0];
   return fmt::format("{} or {}", fmt::join(choices.begin(), choices.end() - 1, ", "), choices.back());

@@ -78,9 +78,6 @@ class FlagAdder {
 uint64_t ParseUnsigned(const std::string& text, uint64_t least = 0);
 double ParseDouble(const std::string& text);
 
-// "1 thread", "2 threads"
-std::string Counted(uint64_t count, std::string_view noun);
-
 // "a, b or c"
 std::string Either(const std::vector<std::string>& choices);
 
