@@ -150,13 +150,17 @@ TEST(WrongUsage, RefusesBadNumbers) {
     }
   }
   cases.push_back({{"generate", "--samples", "0"}, "--samples: '0' is not a whole number of at least 1"});
-  for (const char* value : {"", "inf", "-inf", "nan", "0,8", "1e999", "0x1p3", " 1", "warm", "."}) {
+  for (const char* value : {"", "inf", "-inf", "nan", "0,8", "1e999", "0x1p3", " 1", "warm", ".", "1e-400x", "1e-",
+                            "-1e+400", "1e99999999999"}) {
     cases.push_back({{"generate", "--temperature", value}, "--temperature"});
     cases.push_back({{"generate", std::string("--top-p=") + value, "--quiet"}, "--top-p"});
   }
   for (const char* value : {"-1", "1e39", "-1e-30"})
     cases.push_back({{"generate", "--temperature", value}, "temperature is "});
-  for (const char* value : {"0", "-0", "1.0001", "-0.5", "2"})
+  // Too large although the power of ten is negative.
+  cases.push_back(
+      {{"generate", "--temperature", "1" + std::string(700, '0') + "e-300"}, "not a finite decimal number"});
+  for (const char* value : {"0", "-0", "1.0001", "-0.5", "2", "1e-400"})
     cases.push_back({{"generate", "--top-p", value}, "top_p"});
   for (const char* command : {"generate", "info"}) {
     cases.push_back({{command, "--threads", "100000"}, "--threads: threads is 100000; expected 0 (automatic) to "});
@@ -184,6 +188,7 @@ TEST(Values, AreTakenAtTheirEdges) {
            {"--threads", "1"},
            {"--first", "18446744073709551615"},
            {"--max-chars", "0"},
+           {"--temperature", "1e-310"},
            {"--max-chars", "0009"},
        }) {
     RunWell(Arguments{"generate", "--model", kM8, "--max-chars", "9"} + flags);
@@ -201,6 +206,17 @@ TEST(Values, AreTakenAsTheyAre) {
     attached = attached + Arguments{"--prompt=" + prompt};
   }
   const RunResult result = RunWell(apart);
+// As JSON's numbers are.
+TEST(Values, TooSmallForADoubleAreZero) {
+  const Arguments generate = {"generate", "--model", kM8, "--max-chars", "40", "--seed", "3", "--quiet"};
+  const std::string greedy = RunWell(generate + Arguments{"--temperature", "0"}).out;
+  EXPECT_NE(RunWell(generate).out, greedy);
+  for (const std::string& value : {std::string("1e-400"), std::string("-1E-400"), std::string("123.4e-99999999999"),
+                                   "0." + std::string(400, '0') + "1", "0." + std::string(700, '0') + "1e+300"}) {
+    EXPECT_EQ(RunWell(generate + Arguments{"--temperature", value}).out, greedy) << value;
+  }
+}
+
   EXPECT_EQ(Column(Records(result), "prompt"), std::vector<Json>(prompts.begin(), prompts.end()));
   EXPECT_EQ(RunWell(attached).out, result.out);
 }

@@ -13,6 +13,23 @@
 #include "kernels/targets.h"
 
 namespace octavo::tools {
+namespace {
+
+// Of a decimal number that no double can hold: whether it is too close to 0 for that, and not too large.
+bool IsTiny(std::string_view number) {
+  const size_t mantissa_end = std::min(number.find_first_of("eE"), number.size());
+  const std::string_view mantissa = number.substr(0, mantissa_end);
+  std::string_view power = number.substr(std::min(mantissa_end + 1, number.size()));
+  if (power.starts_with('+')) power.remove_prefix(1);
+  int exponent = 0;
+  const auto [end, code] = std::from_chars(power.data(), power.data() + power.size(), exponent);
+  if (code == std::errc::result_out_of_range) return power.starts_with('-');
+  const auto point = static_cast<int64_t>(std::min(mantissa.find('.'), mantissa.size()));
+  const auto first_digit = static_cast<int64_t>(mantissa.find_first_of("123456789"));
+  return point - first_digit + exponent < 0;
+}
+
+}  // namespace
 
 uint64_t ParseUnsigned(const std::string& text, uint64_t least) {
   uint64_t value = 0;
@@ -30,7 +47,9 @@ uint64_t ParseUnsigned(const std::string& text, uint64_t least) {
 double ParseDouble(const std::string& text) {
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
+  const bool whole = end == text.data() + text.size();
+  if (whole && code == std::errc::result_out_of_range && IsTiny(text)) return 0;
+  if (code != std::errc() || !whole || !std::isfinite(value)) {
     throw UsageError(fmt::format("{} is not a finite decimal number (such as 0.8)", Quote(text)));
   }
   return value;
