@@ -65,6 +65,12 @@ void ComplainLine(std::string_view message) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
+void UnknownKeys::Warn(const std::string& key, std::string_view input_name, uint64_t line) {
+  constexpr size_t kMostWarnings = 16;
+  if (quiet_ || warned_.size() >= kMostWarnings || !warned_.insert(key).second) return;
+  Complain("{} line {}: unknown key {} is ignored, here and further on", input_name, line, Quote(key));
+}
+
 void FlagAdder::AddSwitch(const std::string& name, bool& value, const std::string& help) {
   command_.add_flag(name, value, help)->group(group_);
 }

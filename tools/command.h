@@ -10,6 +10,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -90,5 +91,16 @@ void Complain(fmt::format_string<Args...> format, Args&&... args) {
 }
 
 }  // namespace octavo::tools
+
+// Warnings about keys of JSON lines that nobody reads: one for each, and not for ever.
+class UnknownKeys {
+ public:
+  explicit UnknownKeys(bool quiet) : quiet_(quiet) {}
+  void Warn(const std::string& key, std::string_view input_name, uint64_t line);
+
+ private:
+  const bool quiet_;
+  std::set<std::string> warned_;
+};
 
 #endif  // OCTAVO_TOOLS_COMMAND_H_

@@ -8,7 +8,6 @@
 #include "engine/error.h"
 #include "engine/json.h"
 #include "engine/utf8.h"
-#include "tools/command.h"
 
 namespace octavo::tools {
 namespace {
@@ -51,7 +50,7 @@ PromptReader::PromptReader(std::vector<std::string> texts, std::optional<Input> 
       input_(std::move(input)),
       json_lines_(json_lines),
       defaults_(std::move(defaults)),
-      quiet_(quiet) {
+      unknown_keys_(quiet) {
   if (texts_.empty() && !input_) texts_.emplace_back();
 }
 
@@ -109,19 +108,13 @@ void PromptReader::ReadJson(const std::string& line, PromptRecord& record) {
       } else if (key == "stop") {
         record.options.stops = ReadStops(key, value);
       } else if (key != "id" && key != "prompt") {
-        WarnOnce(key);
+        unknown_keys_.Warn(key, input_->name(), line_);
       }
     }
     CheckOptions(record.options);
   } catch (const Error& error) {
     record.error = error.what();
   }
-}
-
-void PromptReader::WarnOnce(const std::string& key) {
-  constexpr size_t kMostWarnings = 16;
-  if (quiet_ || warned_.size() >= kMostWarnings || !warned_.insert(key).second) return;
-  Complain("{} line {}: unknown key {} is ignored, here and further on", input_->name(), line_, Quote(key));
 }
 
 std::string PromptReader::Describe(const PromptRecord& record) const {
