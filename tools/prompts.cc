@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 #include "engine/error.h"
@@ -29,6 +30,17 @@ uint64_t ReadUnsigned(const std::string& key, const Json& value, uint64_t least 
 double ReadNumber(const std::string& key, const Json& value) {
   if (!value.is_number()) FailKey(key, value, "a number");
   return value.get<double>();
+}
+
+// What an id is, so that it comes back as it was: whole numbers beyond 64 bits are read as a double that need not be the same.
+Json ReadId(const std::string& key, const Json& value) {
+  if (value.is_structured()) FailKey(key, value, "a string, number or boolean");
+  constexpr double kExact = 0x1p53;
+  if (value.is_number_float() && !(std::abs(value.get<double>()) < kExact)) {
+    throw Error(fmt::format("{} is a number near {}, too large to be handed back exactly; expected it as a string",
+                            Quote(key), value.dump()));
+  }
+  return value;
 }
 
 std::vector<std::string> ReadStops(const std::string& key, const Json& value) {
@@ -84,10 +96,7 @@ void PromptReader::ReadJson(const std::string& line, PromptRecord& record) {
     const Json object = ParseJson(line, "the line");
     if (!object.is_object()) throw Error(fmt::format("the line is a JSON {}; expected an object", object.type_name()));
     // First what an error record repeats.
-    if (const auto id = object.find("id"); id != object.end()) {
-      if (id->is_structured()) FailKey("id", *id, "a string, number or boolean");
-      record.id = *id;
-    }
+    if (const auto id = object.find("id"); id != object.end()) record.id = ReadId("id", *id);
     const auto text = object.find("prompt");
     if (text == object.end()) throw Error("the line has no 'prompt'");
     if (!text->is_string()) FailKey("prompt", *text, "a string");
