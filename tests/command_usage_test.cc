@@ -39,12 +39,17 @@ TEST(Help, NamesEveryFlagWithItsDefaultAndAnExample) {
         "--model NAME|FILE|DIR",
         "(default tiny)",
         "--threads N",
+        "--target NAME",
         "--quiet",
         "--help"}},
       {"score",
        {"FILE", "--document", "--input-format lines|jsonl", "--stride N", "--start C", "--end C", "--escape",
-        "--per-char", "--format jsonl", "--model NAME|FILE|DIR", "--threads N", "--quiet", "--help"}},
-      {"info", {"--format table|json", "(default table)", "--model NAME|FILE|DIR", "--threads N", "--help"}},
+        "--per-char", "--format jsonl", "--model NAME|FILE|DIR", "--threads N", "--target NAME", "--quiet", "--help"}},
+      {"check",
+       {"--target NAME", "--model NAME|FILE|DIR", "(default tiny)", "--cases N", "(default 100)", "--seed N",
+        "(default 1)", "--format table|json", "(default table)", "--quiet", "--help"}},
+      {"info",
+       {"--format table|json", "(default table)", "--model NAME|FILE|DIR", "--threads N", "--target NAME", "--help"}},
   };
   const std::string overview = RunWell({"--help"}).out;
   EXPECT_EQ(RunWell({"-h"}).out, overview);
@@ -100,6 +105,9 @@ TEST(WrongUsage, NamesTheWordThatIsWrong) {
       {{"generate", "--quiet="}, "--quiet takes no value"},
       {{"--help=all"}, "--help takes no value"},
       {{"info", "extra"}, "'extra'"},
+      {{"check", "extra"}, "unexpected argument 'extra' (see octavo check --help)"},
+      {{"check", "--threads", "1"}, "unknown flag '--threads'"},
+      {{"check", "--target"}, "--target: the value is missing"},
       {{"score"}, "FILE is required (see octavo score --help)"},
       {{"score", "--bogus"}, "'--bogus'"},
       {{"score", kM8, "second"}, "unexpected argument 'second'"},
@@ -138,6 +146,9 @@ TEST(WrongUsage, RefusesBadValues) {
       {{"score", kM8, "--model", kM8, "--end", "é"}, "--end 'é': character 1 is U+00E9"},
       {{"score", kM8, "--escape", "--end", "\\x"}, "--end"},
       {{"info", "--format", "yaml"}, "--format: 'yaml' is not table or json"},
+      {{"check", "--format", "jsonl"}, "--format: 'jsonl' is not table or json"},
+      {{"check", "--cases", "0"}, "--cases: '0' is not a whole number of at least 1"},
+      {{"check", "--seed", "-1"}, "--seed: '-1' is not a whole number of at least 0"},
   });
 }
 
@@ -177,6 +188,7 @@ TEST(Values, AreTakenAtTheirEdges) {
            {"--temperature", "1e-30"},
            {"--temperature", "1e30"},
            {"--temperature=.5"},
+           {"--temperature", "1e-310"},
            {"--top-p", "1"},
            {"--top-p", "1e-300"},
            {"--top-k", "0"},
@@ -188,10 +200,20 @@ TEST(Values, AreTakenAtTheirEdges) {
            {"--threads", "1"},
            {"--first", "18446744073709551615"},
            {"--max-chars", "0"},
-           {"--temperature", "1e-310"},
            {"--max-chars", "0009"},
        }) {
     RunWell(Arguments{"generate", "--model", kM8, "--max-chars", "9"} + flags);
+  }
+}
+
+// As JSON's numbers are.
+TEST(Values, TooSmallForADoubleAreZero) {
+  const Arguments generate = {"generate", "--model", kM8, "--max-chars", "40", "--seed", "3", "--quiet"};
+  const std::string greedy = RunWell(generate + Arguments{"--temperature", "0"}).out;
+  EXPECT_NE(RunWell(generate).out, greedy);
+  for (const std::string& value : {std::string("1e-400"), std::string("-1E-400"), std::string("123.4e-99999999999"),
+                                   "0." + std::string(400, '0') + "1", "0." + std::string(700, '0') + "1e+300"}) {
+    EXPECT_EQ(RunWell(generate + Arguments{"--temperature", value}).out, greedy) << value;
   }
 }
 
@@ -206,17 +228,6 @@ TEST(Values, AreTakenAsTheyAre) {
     attached = attached + Arguments{"--prompt=" + prompt};
   }
   const RunResult result = RunWell(apart);
-// As JSON's numbers are.
-TEST(Values, TooSmallForADoubleAreZero) {
-  const Arguments generate = {"generate", "--model", kM8, "--max-chars", "40", "--seed", "3", "--quiet"};
-  const std::string greedy = RunWell(generate + Arguments{"--temperature", "0"}).out;
-  EXPECT_NE(RunWell(generate).out, greedy);
-  for (const std::string& value : {std::string("1e-400"), std::string("-1E-400"), std::string("123.4e-99999999999"),
-                                   "0." + std::string(400, '0') + "1", "0." + std::string(700, '0') + "1e+300"}) {
-    EXPECT_EQ(RunWell(generate + Arguments{"--temperature", value}).out, greedy) << value;
-  }
-}
-
   EXPECT_EQ(Column(Records(result), "prompt"), std::vector<Json>(prompts.begin(), prompts.end()));
   EXPECT_EQ(RunWell(attached).out, result.out);
 }
@@ -230,6 +241,8 @@ TEST(Values, GivenAgainTheLastCounts) {
 
 TEST(Failures, AreOneLineAndExitOne) {
   const TemporaryFolder folder;
+  const std::string loop = (folder.path() / "loop").string();
+  std::filesystem::create_symlink(loop, loop);
   const std::string long_name = std::string(80, 'd') + "/" + std::string(80, 'f') + ".txt";
   const std::vector<WrongUse> cases = {
       {{"generate", "--model", "nowhere"}, "'nowhere'"},
@@ -237,6 +250,8 @@ TEST(Failures, AreOneLineAndExitOne) {
       {{"info", "--model", folder.path().string()}, "model.safetensors"},
       {{"info", "--model", "/dev/null"}, "not a regular file"},
       {{"info", "--model", long_name}, long_name},
+      {{"info", "--model", loop}, "'" + loop + "' cannot be opened: Too many levels of symbolic links"},
+      {{"check", "--model", "nowhere"}, "'nowhere'"},
       {{"score", "nowhere.txt"}, "cannot open 'nowhere.txt': No such file"},
       {{"score", ""}, "cannot open ''"},
       {{"score", "--", "-nowhere"}, "'-nowhere'"},
@@ -257,8 +272,6 @@ TEST(Failures, AreOneLineAndExitOne) {
 TEST(Quiet, LeavesOnlyErrors) {
   const Arguments generate = {"generate", "--model", kM8, "--max-chars", "3", "--prompts", "-"};
   EXPECT_EQ(Lines(RunWell(generate, {.input = "a\n"}).err).size(), 2u) << "seed and closing line";
-  const std::string loop = (folder.path() / "loop").string();
-  std::filesystem::create_symlink(loop, loop);
   EXPECT_EQ(RunWell(generate + Arguments{"--quiet"}, {.input = "a\n"}).err, "");
   EXPECT_EQ(RunWell({"score", "-", "--model", kM8, "--quiet"}, {.input = "ab\n"}).err, "");
   EXPECT_EQ(RunPartly(generate + Arguments{"--quiet"}, {.input = "a\nx\n"}).err,
@@ -266,13 +279,13 @@ TEST(Quiet, LeavesOnlyErrors) {
 }
 
 TEST(Outputs, FullDiskIsSaid) {
-      {{"info", "--model", loop}, "'" + loop + "' cannot be opened: Too many levels of symbolic links"},
-      {{"check", "--model", "nowhere"}, "'nowhere'"},
   for (const Arguments& arguments : std::vector<Arguments>{
            {"--help"},
            {"--version"},
            {"score", "--help"},
            {"info"},
+           {"check", "--cases", "1"},
+           {"check", "--cases", "1", "--format", "json"},
            {"score", kM8, "--document", "--quiet"},
            {"generate", "--model", kM8, "--samples", "2000000", "--quiet"},
            {"generate", "--model", kM8, "--samples", "2000000", "--quiet", "--format", "lines"},

@@ -149,14 +149,14 @@ int ThreadsFrom(const CommonFlags& flags) {
   }
 }
 
-void ApplyTarget(const CommonFlags& flags) {
+void ApplyTarget(const std::string& name, bool quiet) {
   try {
-    SelectTarget(flags.target);
+    SelectTarget(name);
   } catch (const Error& error) {
-    throw UsageError(fmt::format("{}{}", flags.target.empty() ? "" : "--target: ", error.what()));
+    throw UsageError(fmt::format("{}{}", name.empty() ? "" : "--target: ", error.what()));
   }
   const bool portable = CurrentTarget() == "scalar" && RunnableTargets().size() == 1;
-  if (portable && !flags.quiet)
+  if (portable && !quiet)
     Complain("this CPU has none of the instruction sets that octavo is fast with; running portable code");
 }
 

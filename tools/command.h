@@ -42,8 +42,10 @@ void AddCheckCommand(CLI::App& app, Action& action);
 // Number of threads, or UsageError.
 int ThreadsFrom(const CommonFlags& flags);
 
-// Makes the kernels use the target that --target or OCTAVO_TARGET names, else the best. UsageError for one that is not there.
-void ApplyTarget(const CommonFlags& flags);
+// Makes the kernels use the target that --target names (`name`), or OCTAVO_TARGET where that is empty, else the best. UsageError for one
+// that is not there. Says so, if not `quiet`, where this CPU runs nothing but portable code.
+void ApplyTarget(const std::string& name, bool quiet);
+inline void ApplyTarget(const CommonFlags& flags) { ApplyTarget(flags.target, flags.quiet); }
 
 // The flags of one command, added one by one. A flag's value is taken as it is, also an empty one or one that begins with a dash.
 // Given again, the last one counts, except for AddTexts. Defaults are those that the variables have; help shows them.
@@ -90,8 +92,6 @@ void Complain(fmt::format_string<Args...> format, Args&&... args) {
   ComplainLine(fmt::format(format, std::forward<Args>(args)...));
 }
 
-}  // namespace octavo::tools
-
 // Warnings about keys of JSON lines that nobody reads: one for each, and not for ever.
 class UnknownKeys {
  public:
@@ -102,5 +102,7 @@ class UnknownKeys {
   const bool quiet_;
   std::set<std::string> warned_;
 };
+
+}  // namespace octavo::tools
 
 #endif  // OCTAVO_TOOLS_COMMAND_H_
