@@ -25,6 +25,9 @@ struct PackedMatrix {
   size_t num_outputs = 0;
 };
 
+// Up to this many rows, outputs lie in the lanes instead of rows: the weights stream as vectors, at the speed of memory.
+constexpr size_t kFewRows = 4;
+
 constexpr size_t NumTiles(size_t num_outputs) { return (num_outputs + kTileOutputs - 1) / kTileOutputs; }
 
 // First output of tile `tile`; of NumTiles(num_outputs), their end.

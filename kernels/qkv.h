@@ -21,7 +21,8 @@ struct HeadLayout {
 //   matrix    num_inputs W, num_outputs 3·W
 //   q, k, v   as HeadLayout says; multiples of 16 floats; they must not overlap x or each other
 //
-// Rows behind num_rows may hold anything and come out as anything. Order, error bound and cost: as MatMul.
+// Rows behind num_rows may hold anything and come out as anything (up to kFewRows rows they are not touched). Order, error bound and cost:
+// as MatMul.
 void Qkv(const float* x, size_t num_rows, const PackedMatrix& matrix, size_t num_heads, size_t head_size,
          const HeadLayout& q, const HeadLayout& k, const HeadLayout& v);
 
