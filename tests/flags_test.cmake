@@ -26,8 +26,8 @@ endfunction()
 
 # One folder for all flags: CMake looks at the compiler once, and each run sets every variable anew.
 function(configure_with flags release_flags build_type)
-  configure(build CXXFLAGS= -D CMAKE_CXX_COMPILER=${COMPILER} "-DCMAKE_CXX_FLAGS=${flags}" "-DCMAKE_CXX_FLAGS_RELEASE=${release_flags}"
-            -D CMAKE_BUILD_TYPE=${build_type})
+  configure(build CXXFLAGS= -D CMAKE_CXX_COMPILER=${COMPILER} "-DCMAKE_CXX_FLAGS=${flags}"
+            "-DCMAKE_CXX_FLAGS_RELEASE=${release_flags}" -D CMAKE_BUILD_TYPE=${build_type})
   set(said "${said}" PARENT_SCOPE)
   set(status ${status} PARENT_SCOPE)
 endfunction()
@@ -35,7 +35,8 @@ endfunction()
 file(REMOVE_RECURSE ${WORK})
 
 # Harmless, also where a harmful name is part of another word, or belongs to a build type that is not built.
-foreach(case IN ITEMS "-O2 -g -mtune=native -Wall|-O3 -DNDEBUG|Release" "-I/opt/x-march=y -DNAME=-mavx|-O3|Release" "-g|-march=native|Debug")
+foreach(case IN ITEMS "-O2 -g -mtune=native -Wall|-O3 -DNDEBUG|Release" "-I/opt/x-march=y -DNAME=-mavx|-O3|Release"
+                      "-g|-march=native|Debug")
   string(REPLACE "|" ";" parts "${case}")
   configure_with(${parts})
   if(NOT status EQUAL 0)
@@ -43,17 +44,20 @@ foreach(case IN ITEMS "-O2 -g -mtune=native -Wall|-O3 -DNDEBUG|Release" "-I/opt/
   endif()
 endforeach()
 
-foreach(flag IN ITEMS -march=native -march=armv8.2-a+sve -mcpu=native -mavx -mavx2 -mavx512f -msse4.2 -mssse3 -mfma -mbmi -mbmi2 -mf16c -maes
-                      -mvaes -mpclmul -mvpclmulqdq -mpopcnt)
+foreach(flag IN ITEMS -march=native -march=armv8.2-a+sve -mcpu=native -mavx -mavx2 -mavx512f -msse4.2 -mssse3 -mfma -mbmi
+                      -mbmi2 -mf16c -maes -mvaes -mpclmul -mvpclmulqdq -mpopcnt)
   configure_with("-g ${flag} -Wall" -O3 Release)
-  expect_refused("${flag} in CMAKE_CXX_FLAGS" "Remove '${flag}' from CMAKE_CXX_FLAGS: octavo chooses instruction sets at run time.")
+  expect_refused("${flag} in CMAKE_CXX_FLAGS"
+                 "Remove '${flag}' from CMAKE_CXX_FLAGS: octavo chooses instruction sets at run time.")
 endforeach()
 foreach(flag IN ITEMS -ffast-math -Ofast -funsafe-math-optimizations -fassociative-math -ffinite-math-only)
   configure_with(${flag} -O3 Release)
-  expect_refused("${flag} in CMAKE_CXX_FLAGS" "Remove '${flag}' from CMAKE_CXX_FLAGS: octavo promises the same text on every machine.")
+  expect_refused("${flag} in CMAKE_CXX_FLAGS"
+                 "Remove '${flag}' from CMAKE_CXX_FLAGS: octavo promises the same text on every machine.")
 endforeach()
 configure_with(-g "-O3 -march=native" Release)
-expect_refused("-march=native in CMAKE_CXX_FLAGS_RELEASE" "Remove '-march=native' from CMAKE_CXX_FLAGS_RELEASE: octavo chooses")
+expect_refused("-march=native in CMAKE_CXX_FLAGS_RELEASE"
+               "Remove '-march=native' from CMAKE_CXX_FLAGS_RELEASE: octavo chooses")
 configure_with(-g -Ofast Release)
 expect_refused("-Ofast in CMAKE_CXX_FLAGS_RELEASE" "Remove '-Ofast' from CMAKE_CXX_FLAGS_RELEASE: octavo promises")
 
