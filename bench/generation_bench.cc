@@ -45,7 +45,7 @@ std::vector<Completion> Write(const Model& model, int num_threads, const Amount&
   std::vector<Completion> completions;
   uint64_t begun = 0;
   GenerateAll(
-      model, num_threads,
+      model, {.num_threads = num_threads},
       [&]() -> std::optional<GenerateRequest> {
         if (begun == amount.texts) return std::nullopt;
         GenerateRequest request;
@@ -112,7 +112,7 @@ void ScoreSonnet(benchmark::State& state, const Model& model, int num_threads) {
     int begun = 0;
     nats = chars = 0;
     ScoreAll(
-        model, num_threads,
+        model, {.num_threads = num_threads},
         [&]() -> std::optional<ScoreRequest> {
           if (begun++ == num_texts) return std::nullopt;
           ScoreRequest request;

@@ -3,6 +3,7 @@
 #define OCTAVO_ENGINE_ALIGNED_H_
 
 #include <cstddef>
+#include <memory>
 #include <new>
 #include <vector>
 
@@ -29,6 +30,24 @@ struct AlignedAllocator {
 };
 
 using AlignedFloats = std::vector<float, AlignedAllocator<float>>;
+
+// Floats that hold anything at first: the system gives large blocks of memory page by page, as they are first written.
+class UntouchedFloats {
+ public:
+  UntouchedFloats() = default;
+  explicit UntouchedFloats(size_t count) : data_(AlignedAllocator<float>().allocate(count)), size_(count) {}
+
+  float* data() { return data_.get(); }
+  const float* data() const { return data_.get(); }
+  size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(float* data) const { AlignedAllocator<float>().deallocate(data, 0); }
+  };
+  std::unique_ptr<float[], Free> data_;
+  size_t size_ = 0;
+};
 
 }  // namespace octavo
 

@@ -5,7 +5,9 @@
 #include <cassert>
 #include <numeric>
 
+#include "engine/fail.h"
 #include "engine/packed_weights.h"
+#include "engine/parallel.h"
 #include "kernels/causal_attention.h"
 #include "kernels/decode_attention.h"
 #include "kernels/embed.h"
@@ -39,30 +41,74 @@ void Normalize(const Norm& norm, const ModelConfig& config, const float* x, size
   LayerNorm(x, rows, config.width, norm.gain.data(), norm.bias.data(), config.layer_norm_epsilon, out);
 }
 
+// Shares range(piece, begin, end) over [0, count), or runs it whole where there is no team.
+template <typename Range>
+void Share(const Team* team, size_t count, double seconds, const Range& range) {
+  if (team) return team->Share(count, seconds, range);
+  range(size_t{0}, size_t{0}, count);
+}
+
+size_t MaxPieces(const Team* team) { return team ? team->max_pieces() : 1; }
+
+// What a thread does in a second, roughly, to tell what is worth sharing.
+constexpr double kFlopPerSecond = 1e11, kAttentionFlopPerSecond = 4e10, kBytesPerSecond = 2e10;
+
+double ProductSeconds(const PackedMatrix& matrix, size_t rows) {
+  const double weights = static_cast<double>(matrix.num_inputs) * static_cast<double>(matrix.num_outputs);
+  return std::max(2 * static_cast<double>(rows) * weights / kFlopPerSecond, sizeof(float) * weights / kBytesPerSecond);
+}
+
+void Multiply(const Team* team, const float* x, size_t rows, const PackedMatrix& matrix, Epilogue epilogue,
+              float* out) {
+  Share(team, NumTiles(matrix.num_outputs), ProductSeconds(matrix, rows), [&](size_t, size_t begin, size_t end) {
+    MatMul(x, rows, matrix, epilogue, out, {begin, end});
+  });
+}
+
+void MultiplyQkv(const Team* team, const float* x, size_t rows, const PackedMatrix& matrix, const ModelConfig& config,
+                 const HeadLayout& q, const HeadLayout& k, const HeadLayout& v) {
+  Share(team, NumTiles(matrix.num_outputs), ProductSeconds(matrix, rows), [&](size_t, size_t begin, size_t end) {
+    Qkv(x, rows, matrix, config.num_heads, config.head_size(), q, k, v, {begin, end});
+  });
+}
+
 // What follows attention in a block: x += mixed · c_proj; x += activation(layer_norm(x) · c_fc) · mlp.c_proj. Panels from `panel` on.
-void FinishBlock(const Model& model, size_t layer, size_t rows, size_t panel, Workspace& work) {
+void FinishBlock(const Model& model, const Team* team, size_t layer, size_t rows, size_t panel, Workspace& work) {
   const ModelConfig& config = model.config();
   const PackedLayer& packed = model.packed().layers[layer];
   const size_t skip = panel * kPanelRows * config.width, live = rows - panel * kPanelRows;
   float* x = work.x.data() + skip;
   float* normed = work.normed.data() + skip;
-  MatMul(work.mixed.data() + skip, live, packed.attn_proj.matrix(), Epilogue::kAddResidual, x);
+  Multiply(team, work.mixed.data() + skip, live, packed.attn_proj.matrix(), Epilogue::kAddResidual, x);
   Normalize(model.weights().layers[layer].ln_2, config, x, live, normed);
-  MatMul(normed, live, packed.c_fc.matrix(), ActivationEpilogue(config.activation), work.inner.data());
-  MatMul(work.inner.data(), live, packed.mlp_proj.matrix(), Epilogue::kAddResidual, x);
+  Multiply(team, normed, live, packed.c_fc.matrix(), ActivationEpilogue(config.activation), work.inner.data());
+  Multiply(team, work.inner.data(), live, packed.mlp_proj.matrix(), Epilogue::kAddResidual, x);
 }
 
 // Final norm and head of `rows` rows from `x` on.
-float* Head(const Model& model, const float* x, size_t rows, Workspace& work) {
+float* Head(const Model& model, const Team* team, const float* x, size_t rows, Workspace& work) {
   work.logits.resize(PanelFloats(rows, model.config().vocabulary_size));
   Normalize(model.weights().ln_f, model.config(), x, rows, work.normed.data());
-  MatMul(work.normed.data(), rows, model.packed().lm_head.matrix(), Epilogue::kStore, work.logits.data());
+  Multiply(team, work.normed.data(), rows, model.packed().lm_head.matrix(), Epilogue::kStore, work.logits.data());
   return work.logits.data();
+}
+
+// Attention of the panels of a text from `first_panel` on. Where pieces do not reach the last panel, they read a shorter text.
+void AttendText(const Team* team, const float* table, size_t rows, size_t first_panel, const ModelConfig& config,
+                float* weights, Workspace& work) {
+  const size_t panels = NumPanels(rows) - first_panel, scratch = PanelFloats(rows, kPanelRows);
+  work.scratch.resize(scratch * MaxPieces(team));
+  const double flop = 4 * static_cast<double>(config.width * panels * kPanelRows) * static_cast<double>(rows);
+  Share(weights ? nullptr : team, panels, flop / kAttentionFlopPerSecond, [&](size_t piece, size_t begin, size_t end) {
+    CausalAttention(table, std::min(rows, (first_panel + end) * kPanelRows), first_panel + begin, config.num_heads,
+                    config.head_size(), work.mixed.data(), weights, work.scratch.data() + piece * scratch);
+  });
 }
 
 }  // namespace
 
-TextPass::TextPass(const Model& model) : model_(model), tables_(model.config().num_layers) {}
+TextPass::TextPass(const Model& model, const Team* team)
+    : model_(model), team_(team), tables_(model.config().num_layers) {}
 
 void TextPass::Read(std::span<const TokenId> tokens, size_t first_needed, float* weights) {
   const ModelConfig& config = model_.config();
@@ -72,7 +118,6 @@ void TextPass::Read(std::span<const TokenId> tokens, size_t first_needed, float*
   assert(rows > 0 && rows <= config.context_length && first_needed < rows);
   length_ = rows;
   Resize(work_, rows, config);
-  work_.scratch.resize(PanelFloats(rows, kPanelRows));
   tokens_.assign(padded, 0);
   positions_.assign(padded, 0);
   std::copy(tokens.begin(), tokens.end(), tokens_.begin());
@@ -87,29 +132,49 @@ void TextPass::Read(std::span<const TokenId> tokens, size_t first_needed, float*
       return HeadLayout{table + number * width * kPanelRows, panel_stride, size * kPanelRows};
     };
     Normalize(parameters.layers[i].ln_1, config, work_.x.data(), rows, work_.normed.data());
-    Qkv(work_.normed.data(), rows, model_.packed().layers[i].c_attn.matrix(), heads, size, part(0), part(1), part(2));
-    CausalAttention(table, rows, first_panel, heads, size, work_.mixed.data(), weights, work_.scratch.data());
-    FinishBlock(model_, i, rows, first_panel, work_);
+    MultiplyQkv(team_, work_.normed.data(), rows, model_.packed().layers[i].c_attn.matrix(), config, part(0), part(1),
+                part(2));
+    AttendText(team_, table, rows, first_panel, config, weights, work_);
+    FinishBlock(model_, team_, i, rows, first_panel, work_);
     if (weights) weights += heads * rows * rows;
   }
 }
 
 const float* TextPass::Logits(size_t panel) {
   const size_t begin = panel * kPanelRows;
-  return Head(model_, work_.x.data() + begin * model_.config().width, std::min(length_ - begin, kPanelRows), work_);
+  return Head(model_, team_, work_.x.data() + begin * model_.config().width, std::min(length_ - begin, kPanelRows),
+              work_);
 }
 
 const float* TextPass::Table(size_t layer, size_t panel) const {
   return tables_[layer].data() + panel * 3 * model_.config().width * kPanelRows;
 }
 
-StepPass::StepPass(const Model& model, size_t num_panels) : model_(model), num_panels_(num_panels) {
+StepPass::StepPass(const Model& model, size_t num_panels, const Team* team)
+    : model_(model), team_(team), num_panels_(num_panels) {
   const ModelConfig& config = model.config();
-  keys_.resize(CacheOffset(config.num_layers, 0));
-  values_.resize(keys_.size());
+  const size_t bytes = CacheBytes(config, num_panels);
+  try {
+    keys_ = UntouchedFloats(bytes / sizeof(float) / 2);
+    values_ = UntouchedFloats(bytes / sizeof(float) / 2);
+  } catch (const std::bad_alloc&) {
+    Fail("the keys and values of {} texts of {} characters take {} bytes, more than there is memory",
+         num_panels * kPanelRows, config.context_length, bytes);
+  }
   Resize(work_, num_lanes(), config);
   q_.resize(PanelFloats(num_lanes(), config.width));
-  work_.scratch.resize(PanelFloats(config.context_length, kPanelRows));
+  work_.scratch.resize(PanelFloats(config.context_length, kPanelRows) * MaxPieces(team));
+}
+
+size_t StepPass::CacheBytes(const ModelConfig& config, size_t num_panels) {
+  size_t bytes = 2 * sizeof(float) * kPanelRows;
+  for (const size_t factor : {num_panels, config.num_layers, config.context_length, config.width}) {
+    if (__builtin_mul_overflow(bytes, factor, &bytes)) {
+      Fail("{} layers, context {} and width {} need more bytes for keys and values than there are", config.num_layers,
+           config.context_length, config.width);
+    }
+  }
+  return bytes;
 }
 
 size_t StepPass::CacheOffset(size_t layer, size_t panel) const {
@@ -124,35 +189,49 @@ size_t StepPass::PreviousSlot(size_t back) const {
 float* StepPass::Step(const int32_t* tokens, const int32_t* positions, size_t num_live) {
   const ModelConfig& config = model_.config();
   const Weights& parameters = model_.weights();
-  const size_t width = config.width, heads = config.num_heads, size = config.head_size(), slots = config.context_length;
-  const size_t panels = NumPanels(num_live), head_stride = slots * size * kPanelRows;
+  const size_t width = config.width, size = config.head_size(), slots = config.context_length;
   newest_slot_ = newest_slot_ + 1 == slots ? 0 : newest_slot_ + 1;
-  const auto cache_part = [&](AlignedFloats& part, size_t layer) {
+  const auto cache_part = [&](UntouchedFloats& part, size_t layer) {
     return HeadLayout{part.data() + CacheOffset(layer, 0) + newest_slot_ * size * kPanelRows, CacheOffset(0, 1),
-                      head_stride};
+                      slots * size * kPanelRows};
   };
   const HeadLayout q{q_.data(), width * kPanelRows, size * kPanelRows};
 
   Embed(tokens, positions, num_live, parameters.wte.data(), parameters.wpe.data(), width, work_.x.data());
   for (size_t i = 0; i < config.num_layers; ++i) {
     Normalize(parameters.layers[i].ln_1, config, work_.x.data(), num_live, work_.normed.data());
-    Qkv(work_.normed.data(), num_live, model_.packed().layers[i].c_attn.matrix(), heads, size, q, cache_part(keys_, i),
-        cache_part(values_, i));
-    for (size_t panel = 0; panel < panels; ++panel) {
+    MultiplyQkv(team_, work_.normed.data(), num_live, model_.packed().layers[i].c_attn.matrix(), config, q,
+                cache_part(keys_, i), cache_part(values_, i));
+    Attend(i, positions, num_live);
+    FinishBlock(model_, team_, i, num_live, 0, work_);
+  }
+  return Head(model_, team_, work_.x.data(), num_live, work_);
+}
+
+// Attention of each lane over its own slots; pieces are heads of panels.
+void StepPass::Attend(size_t layer, const int32_t* positions, size_t num_live) {
+  const ModelConfig& config = model_.config();
+  const size_t heads = config.num_heads, size = config.head_size(), slots = config.context_length;
+  const size_t panels = NumPanels(num_live), head_stride = slots * size * kPanelRows;
+  double characters = 0;
+  for (size_t r = 0; r < num_live; ++r) characters += positions[r] + 1;
+  const double bytes = 2 * sizeof(float) * characters * static_cast<double>(config.width);
+  Share(team_, panels * heads, bytes / kBytesPerSecond, [&](size_t piece, size_t begin, size_t end) {
+    float* scratch = work_.scratch.data() + piece * PanelFloats(slots, kPanelRows);
+    while (begin < end) {
+      const size_t panel = begin / heads, head = begin % heads, count = std::min(heads - head, end - begin);
       int32_t lengths[kPanelRows];
       for (size_t r = 0; r < kPanelRows; ++r) {
         const size_t lane = panel * kPanelRows + r;
         lengths[r] = lane < num_live ? positions[lane] + 1 : 1;
       }
-      const DecodeCache cache{keys_.data() + CacheOffset(i, panel), values_.data() + CacheOffset(i, panel), head_stride,
-                              slots, newest_slot_};
-      const size_t offset = panel * width * kPanelRows;
-      DecodeAttention(q_.data() + offset, cache, lengths, heads, size, work_.mixed.data() + offset,
-                      work_.scratch.data());
+      const size_t first = CacheOffset(layer, panel) + head * head_stride;
+      const DecodeCache cache{keys_.data() + first, values_.data() + first, head_stride, slots, newest_slot_};
+      const size_t offset = (panel * config.width + head * size) * kPanelRows;
+      DecodeAttention(q_.data() + offset, cache, lengths, count, size, work_.mixed.data() + offset, scratch);
+      begin += count;
     }
-    FinishBlock(model_, i, num_live, 0, work_);
-  }
-  return Head(model_, work_.x.data(), num_live, work_);
+  });
 }
 
 void StepPass::Load(size_t lane, const TextPass& pass, size_t count) {

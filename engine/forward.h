@@ -14,6 +14,8 @@
 
 namespace octavo {
 
+class Team;
+
 // Panels of one pass. Rows are positions or sequences; each buffer is whole panels.
 struct Workspace {
   AlignedFloats x;        // residual stream, [rows, width]
@@ -27,8 +29,8 @@ struct Workspace {
 // Prefill, scoring and windows: reads a text from position 0 on.
 class TextPass {
  public:
-  // `model` must outlive the pass.
-  explicit TextPass(const Model& model);
+  // `model` and `team`, whose threads share the work, must outlive the pass; null: one thread.
+  explicit TextPass(const Model& model, const Team* team = nullptr);
 
   // Reads `tokens`, 1 to context_length of them. Only positions from `first_needed` on will be asked for logits, which saves work in the
   // last layer. `weights`, if not null, gets [layers, heads, T, T], T = tokens.size(); first_needed must be 0 then.
@@ -42,6 +44,7 @@ class TextPass {
 
  private:
   const Model& model_;
+  const Team* team_;
   size_t length_ = 0;
   Workspace work_;
   std::vector<AlignedFloats> tables_;  // by layer: panels of positions, 3·width features
@@ -51,8 +54,11 @@ class TextPass {
 // Generation: a group of sequences, each in a lane of its own, with a cache of keys and values.
 class StepPass {
  public:
-  // `model` must outlive the pass. The cache takes 2·layers·context·width·16·num_panels floats.
-  StepPass(const Model& model, size_t num_panels);
+  // As TextPass. Memory for the cache is only taken where it is used. Throws Error when there is not enough address space.
+  StepPass(const Model& model, size_t num_panels, const Team* team = nullptr);
+
+  // What the cache of `num_panels` panels takes at most: 2·layers·context·width·16 floats each. Throws Error when that is no number.
+  static size_t CacheBytes(const ModelConfig& config, size_t num_panels);
 
   size_t num_lanes() const { return num_panels_ * kPanelRows; }
 
@@ -67,10 +73,13 @@ class StepPass {
   size_t CacheOffset(size_t layer, size_t panel) const;
   size_t PreviousSlot(size_t back) const;
 
+  void Attend(size_t layer, const int32_t* positions, size_t num_live);
+
   const Model& model_;
+  const Team* team_;
   const size_t num_panels_;
   size_t newest_slot_ = 0;
-  AlignedFloats keys_, values_;  // [layers][panels][heads][slots][head_size][16]
+  UntouchedFloats keys_, values_;  // [layers][panels][heads][slots][head_size][16]
   AlignedFloats q_;
   Workspace work_;
 };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/model.h"
+#include "engine/run_options.h"
 #include "engine/sampling.h"
 
 namespace octavo {
@@ -30,7 +31,8 @@ struct GenerateOptions {
 };
 
 struct GenerateRequest {
-  std::vector<TokenId> prompt;  // empty: the model's start token; an id outside the vocabulary makes the completion an error
+  std::vector<TokenId>
+      prompt;  // empty: the model's start token; an id outside the vocabulary makes the completion an error
   GenerateOptions options;
   uint64_t seed = 0;
   uint64_t sequence = 0;                // with the seed, what the draws depend on
@@ -51,16 +53,25 @@ struct Completion {
 // Throws Error when an option is out of its range.
 void CheckOptions(const GenerateOptions& options);
 
-// Writes one completion. `on_text` gets the text piece by piece as soon as no stop string can cut it off any more.
-// Depends on nothing but model, prompt, options, seed and sequence. Throws Error for bad options only.
+// Writes one completion. `on_text` gets the text piece by piece as soon as no stop string can cut it off any more; what it throws is thrown
+// on. With several threads, the work inside a step is shared where the model is large enough.
+// Depends on nothing but model, prompt, options, seed and sequence. Throws Error for bad options and when memory does not suffice.
 Completion Generate(const Model& model, const GenerateRequest& request,
-                    const std::function<void(std::string_view)>& on_text = nullptr);
+                    const std::function<void(std::string_view)>& on_text = nullptr, int num_threads = 1);
+
+// How well the lanes of a run were used.
+struct LaneUse {
+  uint64_t
+      steps = 0,
+      busy = 0;  // lanes stepped, and those of them that held a text; prompts read in one piece and windows not counted
+};
 
 // Pulls requests from `next` until it gives none, and hands their completions to `emit` in the same order. `next` and `emit` are each
 // called by one thread at a time, but may overlap each other. At most 512 requests a thread are in flight, so memory does not
-// depend on their number. What `next` or `emit` throws ends the run and is thrown on, once a call of `next` that is under way returns.
-void GenerateAll(const Model& model, int num_threads, const std::function<std::optional<GenerateRequest>()>& next,
-                 const std::function<void(const GenerateRequest&, Completion&&)>& emit);
+// depend on their number. What `next` or `emit` throws ends the run and is thrown on; Error when memory does not suffice.
+LaneUse GenerateAll(const Model& model, const RunOptions& options,
+                    const std::function<std::optional<GenerateRequest>()>& next,
+                    const std::function<void(const GenerateRequest&, Completion&&)>& emit);
 
 }  // namespace octavo
 

@@ -39,12 +39,12 @@ struct PanelRequest {
 
 }  // namespace
 
-Group::Group(const Model& model, size_t num_panels, Queue queue, const TextSink* on_text)
+Group::Group(const Model& model, const Team& team, size_t num_panels, Queue queue, const TextSink* on_text)
     : model_(model),
       queue_(std::move(queue)),
       on_text_(on_text),
-      step_pass_(model, num_panels),
-      text_pass_(model),
+      step_pass_(model, num_panels, &team),
+      text_pass_(model, &team),
       slots_(step_pass_.num_lanes()),
       tokens_(slots_.size()),
       positions_(slots_.size()),
@@ -52,8 +52,9 @@ Group::Group(const Model& model, size_t num_panels, Queue queue, const TextSink*
       logits_(slots_.size() * model.config().vocabulary_size),
       scratch_(kPanelRows * model.config().vocabulary_size) {}
 
-void Group::Run() {
-  while (const size_t num_live = Refill()) {
+LaneUse Group::Run() {
+  size_t num_live;
+  while (!queue_.abandoned() && (num_live = Refill()) > 0) {
     StepLanes(num_live);
     for (size_t i = 0; i < num_live; ++i) {
       if (slots_[i].lane && slots_[i].lane->reads_windows()) ReadWindow(i, *slots_[i].lane);
@@ -63,22 +64,25 @@ void Group::Run() {
       if (slots_[i].lane && slots_[i].lane->done()) Retire(slots_[i]);
     }
   }
+  return use_;
 }
 
-// Fills idle lanes; returns one more than the index of the last busy one.
 size_t Group::Refill() {
   size_t num_live = 0, num_busy = 0;
   for (const Slot& slot : slots_) num_busy += slot.lane != nullptr;
   bool more = true;
   for (size_t i = 0; i < slots_.size(); ++i) {
     while (more && !slots_[i].lane) {
-      std::optional<Queue::Item> item = queue_.next(num_busy == 0);
+      std::optional<Queue::Item> item = queue_.next(num_busy);
       if (!(more = item.has_value())) break;
       slots_[i] = {item->number, std::make_unique<Lane>(model_, std::move(item->request), on_text_)};
-      if (slots_[i].lane->done()) Retire(slots_[i]);
+      if (slots_[i].lane->done()) {
+        Retire(slots_[i]);
+      } else {
+        ++num_busy;
+      }
     }
     if (!slots_[i].lane) continue;
-    num_busy += 1;
     num_live = i + 1;
     Prefill(i, *slots_[i].lane);
   }
@@ -111,6 +115,8 @@ void Group::StepLanes(size_t num_live) {
   }
   for (size_t i = num_live; i < tokens_.size(); ++i) tokens_[i] = positions_[i] = 0;
   if (!any) return;
+  use_.steps += NumPanels(num_live) * kPanelRows;
+  for (size_t i = 0; i < num_live; ++i) use_.busy += slots_[i].lane && !slots_[i].lane->reads_windows();
   const float* logits = step_pass_.Step(tokens_.data(), positions_.data(), num_live);
   std::copy(logits, logits + PanelFloats(num_live, model_.config().vocabulary_size), logits_.begin());
 }

@@ -10,26 +10,27 @@
 
 #include "engine/forward.h"
 #include "engine/lane.h"
+#include "engine/ordered_queue.h"
+#include "engine/parallel.h"
 
 namespace octavo {
 
 class Group {
  public:
-  // Gives the next request, and hands back its completion under the same number. `wait` says whether the group has nothing else to do;
-  // an answer of nullopt means none now (or, when it waits, none any more).
+  // Gives the next request to a group that holds `held`, and takes its completion under the same number. nullopt means none for it now, or,
+  // for a group that holds none, none any more. When `abandoned`, the group leaves its lanes as they are.
   struct Queue {
-    struct Item {
-      uint64_t number;
-      GenerateRequest request;
-    };
-    std::function<std::optional<Item>(bool wait)> next;
+    using Item = OrderedQueue<GenerateRequest, Completion>::Item;
+    std::function<std::optional<Item>(size_t held)> next;
     std::function<void(uint64_t number, GenerateRequest&& request, Completion&& completion)> emit;
+    std::function<bool()> abandoned = {};
   };
 
-  Group(const Model& model, size_t num_panels, Queue queue, const TextSink* on_text);
+  // Throws Error when memory does not suffice. `model` and `team` must outlive the group.
+  Group(const Model& model, const Team& team, size_t num_panels, Queue queue, const TextSink* on_text);
 
   // Until the queue gives nothing more and every lane is done.
-  void Run();
+  LaneUse Run();
 
  private:
   struct Slot {
@@ -37,6 +38,7 @@ class Group {
     std::unique_ptr<Lane> lane;  // null: idle
   };
 
+  // Fills idle lanes; returns one more than the index of the last busy one.
   size_t Refill();
   void Retire(Slot& slot);
   // Reads what a lane has to read before its next draw and cannot be read step by step.
@@ -56,6 +58,7 @@ class Group {
   std::vector<char> draws_;  // by lane: its logits are ready
   AlignedFloats logits_;     // [panels][vocabulary_size][16]
   AlignedFloats scratch_;
+  LaneUse use_;
 };
 
 }  // namespace octavo

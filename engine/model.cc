@@ -177,7 +177,7 @@ Model Model::Open(std::string_view name_or_path) {
     if (name == name_or_path) return BuiltIn(name);
   }
   std::error_code code;
-  if (!std::filesystem::exists(name_or_path, code)) {
+  if (std::filesystem::status(name_or_path, code).type() == std::filesystem::file_type::not_found) {
     Fail("model {}: there is no such file or directory, nor a built-in model of that name ({})",
          QuotePath(name_or_path), fmt::join(BuiltInNames(), ", "));
   }

@@ -1,81 +1,84 @@
-// The engine's parallelism, the only place with oneTBB: an ordered pipeline and loops, on a given number of threads. All work runs with the
-// default floating-point control, whatever the caller's is, which oneTBB would hand on to its threads. Not installed.
+// The engine's parallelism, the only place with oneTBB: a number of threads that run tasks side by side, and the parts of a task. Not
+// installed.
 #ifndef OCTAVO_ENGINE_PARALLEL_H_
 #define OCTAVO_ENGINE_PARALLEL_H_
 
-#include <oneapi/tbb/enumerable_thread_specific.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/parallel_pipeline.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <memory>
-#include <optional>
-#include <utility>
 
 #include "engine/float_control.h"
 
 namespace octavo {
 
-// Runs `work` with exactly `num_threads` threads at its disposal, also beyond the number of cores.
-template <typename Work>
-void WithThreads(int num_threads, const Work& work) {
-  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(num_threads));
-  tbb::task_arena(num_threads).execute(work);
-}
+// Exactly `num_threads` threads, also beyond the number of cores. One is the caller's own.
+class Team {
+ public:
+  explicit Team(int num_threads) : num_threads_(static_cast<size_t>(num_threads)) {
+    if (num_threads == 1) return;
+    limit_ = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, num_threads_);
+    arena_ = std::make_unique<tbb::task_arena>(num_threads);
+  }
 
-// Runs work(0) … work(num_threads - 1) side by side, each on a thread of its own; they may wait for each other.
-template <typename Work>
-void RunOnThreads(int num_threads, const Work& work) {
-  const auto controlled = [&](size_t i) {
+  // Runs `work` on the calling thread, with the others at its disposal.
+  template <typename Work>
+  void Execute(const Work& work) const {
     const DefaultFloatControl control;
-    work(i);
-  };
-  if (num_threads == 1) return controlled(0);
-  WithThreads(num_threads, [&] {
-    // One task a thread: as many as the arena has, and none is split.
-    tbb::parallel_for(size_t{0}, static_cast<size_t>(num_threads), controlled, tbb::simple_partitioner());
-  });
-}
+    if (!arena_) return work();
+    arena_->execute(work);
+  }
 
-// Runs work(0) … work(count - 1) on whatever threads are at the caller's disposal.
-template <typename Work>
-void ParallelFor(size_t count, const Work& work) {
-  tbb::parallel_for(size_t{0}, count, [&](size_t i) {
-    const DefaultFloatControl control;
-    work(i);
-  });
-}
+  // Runs work(0) … work(count - 1), count ≤ num_threads, each on a thread of its own: they may wait for each other. Threads that
+  // are done, or have nothing to do, take parts of what the others share.
+  template <typename Work>
+  void ForEach(size_t count, const Work& work) const {
+    Execute([&] {
+      if (count == 1) return work(size_t{0});
+      tbb::parallel_for(
+          size_t{0}, count,
+          [&](size_t i) {
+            const DefaultFloatControl control;
+            work(i);
+          },
+          tbb::simple_partitioner());
+    });
+  }
 
-// next() → work(item) in parallel → emit(item, result) in the order of next; at most `in_flight` items exist at once.
-template <typename Item, typename Result>
-void OrderedPipeline(size_t in_flight, const std::function<std::optional<Item>()>& next,
-                     const std::function<Result(const Item&)>& work,
-                     const std::function<void(const Item&, Result&&)>& emit) {
-  struct Token {
-    Item item;
-    Result result;
-  };
-  // Pointers, since the pipeline copies what it passes on.
-  using Pointer = std::shared_ptr<Token>;
-  tbb::parallel_pipeline(
-      in_flight,
-      tbb::make_filter<void, Pointer>(tbb::filter_mode::serial_in_order, [&](tbb::flow_control& control) -> Pointer {
-        std::optional<Item> item = next();
-        if (item) return std::make_shared<Token>(Token{std::move(*item), {}});
-        control.stop();
-        return nullptr;
-      }) & tbb::make_filter<Pointer, Pointer>(tbb::filter_mode::parallel, [&](Pointer token) {
-        const DefaultFloatControl control;
-        token->result = work(token->item);
-        return token;
-      }) & tbb::make_filter<Pointer, void>(tbb::filter_mode::serial_in_order, [&](const Pointer& token) {
-        emit(token->item, std::move(token->result));
-      }));
-}
+  // Splits [0, count) into at most max_pieces() pieces and runs range(piece, begin, end) for each, inside of Execute or ForEach. `seconds` is what
+  // they take in all on one thread, roughly: what takes less than handing it out stays in one piece.
+  template <typename Range>
+  void Share(size_t count, double seconds, const Range& range) const {
+    constexpr double kLeastSeconds = 10e-6;  // a piece; waking a sleeping thread takes a few microseconds
+    const size_t worth = seconds < 2 * kLeastSeconds ? 1 : static_cast<size_t>(seconds / kLeastSeconds);
+    const size_t pieces = std::min({count, max_pieces(), worth});
+    if (!arena_ || pieces <= 1) return range(size_t{0}, size_t{0}, count);
+    // Isolated: while it waits for others' pieces, a thread must not begin another task.
+    tbb::this_task_arena::isolate([&] {
+      tbb::parallel_for(
+          size_t{0}, pieces,
+          [&](size_t piece) {
+            const DefaultFloatControl control;
+            range(piece, piece * count / pieces, (piece + 1) * count / pieces);
+          },
+          tbb::simple_partitioner());
+    });
+  }
+
+  // More than threads, so that one that comes late or is disturbed takes fewer.
+  size_t max_pieces() const { return num_threads_ == 1 ? 1 : 4 * num_threads_; }
+
+  size_t num_threads() const { return num_threads_; }
+
+ private:
+  size_t num_threads_;
+  std::unique_ptr<tbb::global_control> limit_;
+  std::unique_ptr<tbb::task_arena> arena_;
+};
 
 }  // namespace octavo
 

@@ -241,7 +241,8 @@ std::vector<std::byte> ReadFileBytes(const std::filesystem::path& path) {
   std::error_code code;
   const std::string name = QuotePath(path.string());
   const auto status = std::filesystem::status(path, code);
-  if (!std::filesystem::exists(status)) Fail("{}: there is no such file", name);
+  if (status.type() == std::filesystem::file_type::not_found) Fail("{}: there is no such file", name);
+  if (!std::filesystem::status_known(status)) Fail("{} cannot be opened: {}", name, code.message());
   if (!std::filesystem::is_regular_file(status)) Fail("{} is not a regular file", name);
   const auto size = std::filesystem::file_size(path, code);
   std::ifstream file(path, std::ios::binary);

@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <numeric>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "engine/fail.h"
-#include "engine/float_control.h"
 #include "engine/forward.h"
+#include "engine/ordered_queue.h"
 #include "engine/parallel.h"
 #include "kernels/softmax.h"
 
@@ -34,10 +38,40 @@ void ScoreWindow(TextPass& pass, const Model& model, std::span<const TokenId> te
   }
 }
 
-// One pass a thread, made when the thread first needs it.
-using Passes = tbb::enumerable_thread_specific<TextPass>;
+// Passes that are free: windows of a text may run on other threads than the text's own.
+class PassPool {
+ public:
+  explicit PassPool(const Model& model) : model_(model) {}
 
-Score ScoreWith(Passes& passes, const Model& model, const ScoreRequest& request) {
+  template <typename Use>
+  void With(const Use& use) {
+    std::unique_ptr<TextPass> pass;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        pass = std::move(free_.back());
+        free_.pop_back();
+      }
+    }
+    if (!pass) pass = std::make_unique<TextPass>(model_);
+    use(*pass);
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(pass));
+  }
+
+ private:
+  const Model& model_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<TextPass>> free_;
+};
+
+// Windows of the context's length take about as long as their products.
+double WindowSeconds(const ModelConfig& config) {
+  return 24e-11 * static_cast<double>(config.num_layers * config.context_length) *
+         static_cast<double>(config.width * config.width);
+}
+
+Score ScoreWith(PassPool& passes, const Team& team, const Model& model, const ScoreRequest& request) {
   CheckStride(model, request.stride);
   Score score;
   score.error = request.error;
@@ -50,10 +84,14 @@ Score ScoreWith(Passes& passes, const Model& model, const ScoreRequest& request)
   score.log_probabilities.resize(targets);
   // Window i scores up to character i·stride + context; it is the last one when that reaches the end.
   const size_t num_windows = targets <= context ? 1 : 1 + (targets - context + stride - 1) / stride;
-  ParallelFor(num_windows, [&](size_t i) {
-    const size_t begin = i * stride;
-    const size_t first = i == 0 ? 1 : begin - stride + context + 1;
-    ScoreWindow(passes.local(), model, text, begin, first, score.log_probabilities);
+  const double seconds = static_cast<double>(num_windows) * WindowSeconds(model.config());
+  team.Share(num_windows, seconds, [&](size_t, size_t window, size_t end) {
+    passes.With([&](TextPass& pass) {
+      for (; window < end; ++window) {
+        const size_t begin = window * stride, first = window == 0 ? 1 : begin - stride + context + 1;
+        ScoreWindow(pass, model, text, begin, first, score.log_probabilities);
+      }
+    });
   });
   const auto bad = std::find_if_not(score.log_probabilities.begin(), score.log_probabilities.end(),
                                     [](double x) { return std::isfinite(x); });
@@ -75,20 +113,31 @@ void CheckStride(const Model& model, size_t stride) {
   }
 }
 
-Score ScoreText(const Model& model, const ScoreRequest& request) {
-  const DefaultFloatControl control;
-  Passes passes([&] { return TextPass(model); });
-  return ScoreWith(passes, model, request);
+Score ScoreText(const Model& model, const ScoreRequest& request, int num_threads) {
+  PassPool passes(model);
+  const Team team(num_threads);
+  Score score;
+  team.Execute([&] { score = ScoreWith(passes, team, model, request); });
+  return score;
 }
 
-void ScoreAll(const Model& model, int num_threads, const std::function<std::optional<ScoreRequest>()>& next,
+void ScoreAll(const Model& model, const RunOptions& options, const std::function<std::optional<ScoreRequest>()>& next,
               const std::function<void(const ScoreRequest&, Score&&)>& emit) {
-  const size_t in_flight = 16 * static_cast<size_t>(num_threads);
-  Passes passes([&] { return TextPass(model); });
-  WithThreads(num_threads, [&] {
-    OrderedPipeline<ScoreRequest, Score>(
-        in_flight, next, [&](const ScoreRequest& request) { return ScoreWith(passes, model, request); }, emit);
+  const size_t num_workers = static_cast<size_t>(options.num_threads);
+  PassPool passes(model);
+  OrderedQueue<ScoreRequest, Score> queue(next, emit, options, num_workers, 64 * num_workers);
+  const Team team(options.num_threads);
+  team.ForEach(num_workers, [&](size_t) {
+    try {
+      while (auto item = queue.Take(0)) {
+        Score score = ScoreWith(passes, team, model, item->request);
+        queue.Put(item->number, std::move(item->request), std::move(score));
+      }
+    } catch (...) {
+      queue.Abort(std::current_exception());
+    }
   });
+  queue.Rethrow();
 }
 
 }  // namespace octavo

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/model.h"
+#include "engine/run_options.h"
 
 namespace octavo {
 
@@ -26,17 +27,18 @@ struct Score {
   std::vector<double>
       log_probabilities;  // natural; of characters 1, 2, … of the text: the first has nothing to predict it
   double nats = 0;        // -Σ of them
-  std::string error;      // the request's own, an id outside the vocabulary, or logits that are not finite: nothing is scored
+  std::string
+      error;  // the request's own, an id outside the vocabulary, or logits that are not finite: nothing is scored
 };
 
 // Throws Error when the stride is out of its range.
 void CheckStride(const Model& model, size_t stride);
 
-// Scores one text; its windows share the threads of the arena that calls. Result.error is set when logits are not finite.
-Score ScoreText(const Model& model, const ScoreRequest& request);
+// Scores one text; its windows are shared by the threads. Result.error is set when logits are not finite.
+Score ScoreText(const Model& model, const ScoreRequest& request, int num_threads = 1);
 
-// As GenerateAll: in order, in parallel, in bounded memory.
-void ScoreAll(const Model& model, int num_threads, const std::function<std::optional<ScoreRequest>()>& next,
+// As GenerateAll: in order, in parallel, in bounded memory. At most 64 texts a thread are in flight.
+void ScoreAll(const Model& model, const RunOptions& options, const std::function<std::optional<ScoreRequest>()>& next,
               const std::function<void(const ScoreRequest&, Score&&)>& emit);
 
 }  // namespace octavo

@@ -9,10 +9,14 @@
 
 namespace octavo {
 
-void SelectTarget(std::string_view name) {
+std::string_view TargetOfEnvironment() {
   const char* variable = std::getenv("OCTAVO_TARGET");
-  const bool from_variable = name.empty() && variable && *variable;
-  if (from_variable) name = variable;
+  return variable ? variable : "";
+}
+
+void SelectTarget(std::string_view name) {
+  const bool from_variable = name.empty();
+  if (from_variable) name = TargetOfEnvironment();
   if (name.empty()) return UseBestTarget();
   if (UseTarget(name)) return;
   Fail("{}target {} is not compiled in or does not run on this CPU; those that do: {}",

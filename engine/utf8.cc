@@ -92,6 +92,10 @@ void AppendUtf8(char32_t code_point, std::string& out) {
   push(0x80 | (c & 0x3F));
 }
 
+std::string Counted(uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string ReplaceInvalidUtf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());

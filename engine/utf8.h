@@ -3,6 +3,7 @@
 #ifndef OCTAVO_ENGINE_UTF8_H_
 #define OCTAVO_ENGINE_UTF8_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,9 @@ std::string QuotePath(std::string_view path);
 
 // "U+20AC '€'"
 std::string DescribeCodePoint(char32_t code_point);
+
+// "1 thread", "2 threads"
+std::string Counted(uint64_t count, std::string_view noun);
 
 // `text` with each run of bytes that is not UTF-8 replaced by U+FFFD.
 std::string ReplaceInvalidUtf8(std::string_view text);

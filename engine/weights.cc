@@ -228,8 +228,8 @@ class Gatherer {
   void RefuseLeftovers() const {
     for (const auto& [name, tensor] : tensors_) {
       if (!used_.contains(name)) {
-        Fail("{}: tensor {} belongs to no part of a model with {} layers{}", where_, Quote(tensor->name),
-             config_.num_layers, info_.biases ? "" : " and no biases");
+        Fail("{}: tensor {} belongs to no part of a model with {}{}", where_, Quote(tensor->name),
+             Counted(config_.num_layers, "layer"), info_.biases ? "" : " and no biases");
       }
     }
   }

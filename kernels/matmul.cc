@@ -12,8 +12,9 @@ namespace octavo {
 
 HWY_EXPORT(MatMul);
 
-void MatMul(const float* x, size_t num_rows, const PackedMatrix& matrix, Epilogue epilogue, float* out) {
-  HWY_DYNAMIC_DISPATCH(MatMul)(x, num_rows, matrix, epilogue, out);
+void MatMul(const float* x, size_t num_rows, const PackedMatrix& matrix, Epilogue epilogue, float* out,
+            TileRange tiles) {
+  HWY_DYNAMIC_DISPATCH(MatMul)(x, num_rows, matrix, epilogue, out, tiles);
 }
 
 }  // namespace octavo

@@ -21,6 +21,7 @@ enum class Epilogue {
 //   x        panels of num_rows rows, num_inputs features
 //   matrix   packed weights and bias
 //   out      panels of num_rows rows, num_outputs features; must not overlap x
+//   tiles    which outputs are computed: those of these tiles; the others are not touched
 //
 // x, out and matrix.weights are aligned to 64 bytes. Rows from num_rows to the end of the last panel may hold anything and come out as
 // anything (up to kFewRows rows they are not touched).
@@ -28,13 +29,11 @@ enum class Epilogue {
 // row alone and among others.
 // Error, against the exact sum: (num_inputs + kMatMulBound) · 2^-24 · (|bias| + Σ_k |x · weight|), and for kAddResidual 2^-24 · (|out| + |y|) more;
 // twice that on targets without fused multiply-add.
-// Cost: 2 · num_rows · num_inputs · num_outputs FLOP; the weights are read once a 64 rows (AVX-512, NEON: 16), from the first panel on.
-void MatMul(const float* x, size_t num_rows, const PackedMatrix& matrix, Epilogue epilogue, float* out);
+// Cost: 2 · num_rows · num_inputs · num_outputs FLOP; the weights come from memory once, in order, and stay in L1 for all panels of a tile.
+void MatMul(const float* x, size_t num_rows, const PackedMatrix& matrix, Epilogue epilogue, float* out,
+            TileRange tiles = {});
 
 constexpr float kMatMulBound = 1;
-
-// Up to this many rows, outputs lie in the lanes instead of rows: the weights stream as vectors, at the speed of memory.
-constexpr size_t kFewRows = 4;
 
 }  // namespace octavo
 

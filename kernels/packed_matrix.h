@@ -25,6 +25,16 @@ struct PackedMatrix {
   size_t num_outputs = 0;
 };
 
+// Tiles [begin, end) of a product's outputs, end at most NumTiles(num_outputs) or, for all of them, kAllTiles: threads can share a product.
+constexpr size_t kAllTiles = static_cast<size_t>(-1);
+struct TileRange {
+  size_t begin = 0;
+  size_t end = kAllTiles;
+};
+
+// Up to this many rows, outputs lie in the lanes instead of rows: the weights stream as vectors, at the speed of memory.
+constexpr size_t kFewRows = 4;
+
 constexpr size_t NumTiles(size_t num_outputs) { return (num_outputs + kTileOutputs - 1) / kTileOutputs; }
 
 // First output of tile `tile`; of NumTiles(num_outputs), their end.

@@ -8,6 +8,7 @@
 #define OCTAVO_KERNELS_QKV_INL_H_
 #endif
 
+#include "kernels/few_rows-inl.h"
 #include "kernels/qkv.h"
 #include "kernels/tile-inl.h"
 
@@ -15,25 +16,52 @@ HWY_BEFORE_NAMESPACE();
 namespace octavo {
 namespace HWY_NAMESPACE {
 
-HWY_NOINLINE void Qkv(const float* x, size_t num_rows, const PackedMatrix& matrix, size_t num_heads, size_t head_size,
-                      const HeadLayout& q, const HeadLayout& k, const HeadLayout& v) {
-  const HeadLayout* const parts[3] = {&q, &k, &v};
-  // The output that comes next: part, head and number within the head, counted up so that nothing is divided.
-  size_t part = 0, head = 0, i = 0;
-  for (size_t tile = 0; tile < NumTiles(matrix.num_outputs); ++tile) {
-    const size_t begin = TileBegin(matrix.num_outputs, tile), outputs = TileBegin(matrix.num_outputs, tile + 1) - begin;
-    Destination to[kTileOutputs];
-    for (size_t n = 0; n < outputs; ++n) {
-      const HeadLayout& layout = *parts[part];
-      to[n] = {layout.at + head * layout.head_stride + i * kPanelRows, layout.panel_stride};
-      if (++i < head_size) continue;
-      i = 0;
-      if (++head < num_heads) continue;
-      head = 0;
-      ++part;
+// Where the outputs of the fused table go, one after the other: part, head and number within the head, counted up so that nothing is divided.
+class QkvOutputs {
+ public:
+  // From output `begin` on.
+  QkvOutputs(size_t num_heads, size_t head_size, const HeadLayout& q, const HeadLayout& k, const HeadLayout& v,
+             size_t begin)
+      : parts_{&q, &k, &v},
+        num_heads_(num_heads),
+        head_size_(head_size),
+        part_(begin / (num_heads * head_size)),
+        head_(begin / head_size % num_heads),
+        i_(begin % head_size) {}
+
+  HWY_INLINE Destination Next() {
+    const HeadLayout& layout = *parts_[part_];
+    const Destination to = {layout.at + head_ * layout.head_stride + i_ * kPanelRows, layout.panel_stride};
+    if (++i_ == head_size_) {
+      i_ = 0;
+      if (++head_ == num_heads_) head_ = 0, ++part_;
     }
-    RunTileOverPanels<TileStore::kSet>(outputs, x, NumPanels(num_rows), matrix.num_inputs,
-                                       matrix.weights + begin * matrix.num_inputs, matrix.bias + begin, to);
+    return to;
+  }
+
+ private:
+  const HeadLayout* parts_[3];
+  size_t num_heads_, head_size_, part_, head_, i_;
+};
+
+HWY_NOINLINE void Qkv(const float* x, size_t num_rows, const PackedMatrix& matrix, size_t num_heads, size_t head_size,
+                      const HeadLayout& q, const HeadLayout& k, const HeadLayout& v, TileRange tiles) {
+  QkvOutputs outputs(num_heads, head_size, q, k, v, TileBegin(matrix.num_outputs, tiles.begin));
+  if (num_rows == 0) return;
+  if (num_rows <= kFewRows) {
+    Destination to = {};
+    return RunFewRows(
+        x, num_rows, matrix, tiles, [](float*, size_t) HWY_ATTR {},
+        [&](size_t, size_t r, float value) HWY_ATTR {
+          if (r == 0) to = outputs.Next();
+          to.at[r] = value;
+        });
+  }
+  for (size_t tile = tiles.begin; tile < HWY_MIN(tiles.end, NumTiles(matrix.num_outputs)); ++tile) {
+    const size_t count = TileBegin(matrix.num_outputs, tile + 1) - TileBegin(matrix.num_outputs, tile);
+    Destination to[kTileOutputs];
+    for (size_t n = 0; n < count; ++n) to[n] = outputs.Next();
+    RunTileOverPanels<TileStore::kSet>(x, NumPanels(num_rows), matrix, tile, to);
   }
 }
 

@@ -13,8 +13,8 @@ namespace octavo {
 HWY_EXPORT(Qkv);
 
 void Qkv(const float* x, size_t num_rows, const PackedMatrix& matrix, size_t num_heads, size_t head_size,
-         const HeadLayout& q, const HeadLayout& k, const HeadLayout& v) {
-  HWY_DYNAMIC_DISPATCH(Qkv)(x, num_rows, matrix, num_heads, head_size, q, k, v);
+         const HeadLayout& q, const HeadLayout& k, const HeadLayout& v, TileRange tiles) {
+  HWY_DYNAMIC_DISPATCH(Qkv)(x, num_rows, matrix, num_heads, head_size, q, k, v, tiles);
 }
 
 }  // namespace octavo

@@ -19,11 +19,13 @@ struct HeadLayout {
 //
 //   x         panels of num_rows rows, W = num_heads · head_size features, aligned to 64 bytes
 //   matrix    num_inputs W, num_outputs 3·W
+//   tiles     which outputs are computed: those of these tiles; the others are not touched
 //   q, k, v   as HeadLayout says; multiples of 16 floats; they must not overlap x or each other
 //
-// Rows behind num_rows may hold anything and come out as anything. Order, error bound and cost: as MatMul.
+// Rows behind num_rows may hold anything and come out as anything (up to kFewRows rows they are not touched). Order, error bound and cost:
+// as MatMul.
 void Qkv(const float* x, size_t num_rows, const PackedMatrix& matrix, size_t num_heads, size_t head_size,
-         const HeadLayout& q, const HeadLayout& k, const HeadLayout& v);
+         const HeadLayout& q, const HeadLayout& k, const HeadLayout& v, TileRange tiles = {});
 
 }  // namespace octavo
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
+
 #include "engine/error.h"
 #include "kernels/targets.h"
 #include "tests/testing/vector_kernel.h"
@@ -22,6 +24,17 @@ TEST(Check, RunsEveryKernelOnTheTargetsAskedFor) {
   EXPECT_EQ(seen, rows.size());
   for (const check::Row& row : rows) EXPECT_EQ(row.target, RunnableTargets().back());
   EXPECT_EQ(CurrentTarget(), RunnableTargets().front());
+}
+
+TEST(Check, RunsATargetOnceHoweverOftenItIsNamed) {
+  check::Options options;
+  options.num_cases = 1;
+  options.kernels = {"embed"};
+  std::string lower = RunnableTargets().front();
+  for (char& c : lower) c = static_cast<char>(std::tolower(c));
+  options.targets = {lower, RunnableTargets().front(), RunnableTargets().back(), lower};
+  if (RunnableTargets().front() == "AVX3") options.targets.push_back("avx512");
+  EXPECT_EQ(check::Run(options).size(), RunnableTargets().size() > 1 ? 2u : 1u);
 }
 
 TEST(Check, ATargetThatIsNotThereIsAnError) {

@@ -130,6 +130,10 @@ TEST(JsonPrompts, BadLinesAreErrorRecordsAndTheRunGoesOn) {
       {R"({"prompt":["a"]})", "'prompt' is array; expected a string"},
       {R"({"prompt":"a","prompt":"b"})", "twice"},
       {R"({"prompt":"a","id":{}})", "'id' is object; expected a string, number or boolean"},
+      {R"({"prompt":"a","id":[1]})", "'id' is array; expected a string, number or boolean"},
+      {R"({"prompt":"a","id":18446744073709551616})", "'id' is a number near 1.8446744073709552e+19, too large"},
+      {R"({"prompt":"a","id":-9223372036854775809})", "too large to be handed back exactly; expected it as a string"},
+      {R"({"prompt":"a","id":9007199254740993.0})", "too large to be handed back exactly"},
       {R"({"prompt":"a","samples":0})", "'samples' is '0'; expected a whole number of at least 1"},
       {R"({"prompt":"a","samples":"3"})", "'samples' is"},
       {R"({"prompt":"a","max_chars":-1})", "'max_chars' is '-1'"},
@@ -174,6 +178,30 @@ TEST(JsonPrompts, ErrorRecordsSayWhatCouldBeRead) {
   const std::vector<Json> records = Records(RunPartly(kM8 + kJsonInput, {.input = input}));
   EXPECT_EQ(Column(records, "id"), (std::vector<Json>{"a1", "a2", nullptr}));
   EXPECT_EQ(Column(records, "prompt"), (std::vector<Json>{"ab", nullptr, nullptr}));
+}
+
+TEST(JsonPrompts, IdsComeBackAsTheyWere) {
+  const std::vector<std::string> ids = {"18446744073709551615",
+                                        "-9223372036854775808",
+                                        "9007199254740993",
+                                        "0",
+                                        "-1",
+                                        "1.5",
+                                        "1.0",
+                                        "0.1",
+                                        "-2.5e-07",
+                                        "true",
+                                        "false",
+                                        "null",
+                                        "\"\"",
+                                        "\"18446744073709551616\""};
+  std::string input;
+  for (const std::string& id : ids) input += "{\"id\":" + id + ",\"prompt\":\"a\"}\n";
+  const std::vector<std::string> lines = Lines(RunWell(kM8 + kJsonInput, {.input = input}).out);
+  ASSERT_EQ(lines.size(), ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_NE(lines[i].find("\"id\":" + ids[i] + ","), std::string::npos) << ids[i] << '\n' << lines[i];
+  }
 }
 
 TEST(JsonPrompts, UnknownKeysGetOneWarningEach) {

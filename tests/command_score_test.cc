@@ -154,6 +154,17 @@ TEST(JsonTexts, AreReadAsLinesAre) {
   }
 }
 
+TEST(JsonTexts, UnknownKeysGetOneWarningEach) {
+  std::string input = "{\"text\":\"a\"}\n";
+  for (size_t i = 0; i < 20; ++i) input += "{\"text\":\"abc\",\"id\":1,\"txet\":\"b\"}\n";
+  const Arguments arguments = kLines + Arguments{"--input-format", "jsonl"};
+  const std::vector<std::string> messages = Lines(RunWell(arguments, {.input = input}).err);
+  ASSERT_EQ(messages.size(), 3u) << "two warnings and the closing line";
+  EXPECT_EQ(messages[0], "octavo: standard input line 2: unknown key 'id' is ignored, here and further on");
+  EXPECT_EQ(messages[1], "octavo: standard input line 2: unknown key 'txet' is ignored, here and further on");
+  EXPECT_EQ(RunWell(arguments + Arguments{"--quiet"}, {.input = input}).err, "");
+}
+
 TEST(Lines, EndInAnyWayAndMayFollowAByteOrderMark) {
   const std::string expected = RunWell(kLines, {.input = "abc\n\nca\n"}).out;
   for (const char* input : {"abc\n\nca", "abc\r\n\r\nca\r\n",

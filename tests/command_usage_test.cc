@@ -39,12 +39,17 @@ TEST(Help, NamesEveryFlagWithItsDefaultAndAnExample) {
         "--model NAME|FILE|DIR",
         "(default tiny)",
         "--threads N",
+        "--target NAME",
         "--quiet",
         "--help"}},
       {"score",
        {"FILE", "--document", "--input-format lines|jsonl", "--stride N", "--start C", "--end C", "--escape",
-        "--per-char", "--format jsonl", "--model NAME|FILE|DIR", "--threads N", "--quiet", "--help"}},
-      {"info", {"--format table|json", "(default table)", "--model NAME|FILE|DIR", "--threads N", "--help"}},
+        "--per-char", "--format jsonl", "--model NAME|FILE|DIR", "--threads N", "--target NAME", "--quiet", "--help"}},
+      {"check",
+       {"--target NAME", "--model NAME|FILE|DIR", "(default tiny)", "--cases N", "(default 100)", "--seed N",
+        "(default 1)", "--format table|json", "(default table)", "--quiet", "--help"}},
+      {"info",
+       {"--format table|json", "(default table)", "--model NAME|FILE|DIR", "--threads N", "--target NAME", "--help"}},
   };
   const std::string overview = RunWell({"--help"}).out;
   EXPECT_EQ(RunWell({"-h"}).out, overview);
@@ -100,6 +105,9 @@ TEST(WrongUsage, NamesTheWordThatIsWrong) {
       {{"generate", "--quiet="}, "--quiet takes no value"},
       {{"--help=all"}, "--help takes no value"},
       {{"info", "extra"}, "'extra'"},
+      {{"check", "extra"}, "unexpected argument 'extra' (see octavo check --help)"},
+      {{"check", "--threads", "1"}, "unknown flag '--threads'"},
+      {{"check", "--target"}, "--target: the value is missing"},
       {{"score"}, "FILE is required (see octavo score --help)"},
       {{"score", "--bogus"}, "'--bogus'"},
       {{"score", kM8, "second"}, "unexpected argument 'second'"},
@@ -138,6 +146,9 @@ TEST(WrongUsage, RefusesBadValues) {
       {{"score", kM8, "--model", kM8, "--end", "é"}, "--end 'é': character 1 is U+00E9"},
       {{"score", kM8, "--escape", "--end", "\\x"}, "--end"},
       {{"info", "--format", "yaml"}, "--format: 'yaml' is not table or json"},
+      {{"check", "--format", "jsonl"}, "--format: 'jsonl' is not table or json"},
+      {{"check", "--cases", "0"}, "--cases: '0' is not a whole number of at least 1"},
+      {{"check", "--seed", "-1"}, "--seed: '-1' is not a whole number of at least 0"},
   });
 }
 
@@ -150,13 +161,17 @@ TEST(WrongUsage, RefusesBadNumbers) {
     }
   }
   cases.push_back({{"generate", "--samples", "0"}, "--samples: '0' is not a whole number of at least 1"});
-  for (const char* value : {"", "inf", "-inf", "nan", "0,8", "1e999", "0x1p3", " 1", "warm", "."}) {
+  for (const char* value : {"", "inf", "-inf", "nan", "0,8", "1e999", "0x1p3", " 1", "warm", ".", "1e-400x", "1e-",
+                            "-1e+400", "1e99999999999"}) {
     cases.push_back({{"generate", "--temperature", value}, "--temperature"});
     cases.push_back({{"generate", std::string("--top-p=") + value, "--quiet"}, "--top-p"});
   }
   for (const char* value : {"-1", "1e39", "-1e-30"})
     cases.push_back({{"generate", "--temperature", value}, "temperature is "});
-  for (const char* value : {"0", "-0", "1.0001", "-0.5", "2"})
+  // Too large although the power of ten is negative.
+  cases.push_back(
+      {{"generate", "--temperature", "1" + std::string(700, '0') + "e-300"}, "not a finite decimal number"});
+  for (const char* value : {"0", "-0", "1.0001", "-0.5", "2", "1e-400"})
     cases.push_back({{"generate", "--top-p", value}, "top_p"});
   for (const char* command : {"generate", "info"}) {
     cases.push_back({{command, "--threads", "100000"}, "--threads: threads is 100000; expected 0 (automatic) to "});
@@ -173,6 +188,7 @@ TEST(Values, AreTakenAtTheirEdges) {
            {"--temperature", "1e-30"},
            {"--temperature", "1e30"},
            {"--temperature=.5"},
+           {"--temperature", "1e-310"},
            {"--top-p", "1"},
            {"--top-p", "1e-300"},
            {"--top-k", "0"},
@@ -187,6 +203,17 @@ TEST(Values, AreTakenAtTheirEdges) {
            {"--max-chars", "0009"},
        }) {
     RunWell(Arguments{"generate", "--model", kM8, "--max-chars", "9"} + flags);
+  }
+}
+
+// As JSON's numbers are.
+TEST(Values, TooSmallForADoubleAreZero) {
+  const Arguments generate = {"generate", "--model", kM8, "--max-chars", "40", "--seed", "3", "--quiet"};
+  const std::string greedy = RunWell(generate + Arguments{"--temperature", "0"}).out;
+  EXPECT_NE(RunWell(generate).out, greedy);
+  for (const std::string& value : {std::string("1e-400"), std::string("-1E-400"), std::string("123.4e-99999999999"),
+                                   "0." + std::string(400, '0') + "1", "0." + std::string(700, '0') + "1e+300"}) {
+    EXPECT_EQ(RunWell(generate + Arguments{"--temperature", value}).out, greedy) << value;
   }
 }
 
@@ -214,6 +241,8 @@ TEST(Values, GivenAgainTheLastCounts) {
 
 TEST(Failures, AreOneLineAndExitOne) {
   const TemporaryFolder folder;
+  const std::string loop = (folder.path() / "loop").string();
+  std::filesystem::create_symlink(loop, loop);
   const std::string long_name = std::string(80, 'd') + "/" + std::string(80, 'f') + ".txt";
   const std::vector<WrongUse> cases = {
       {{"generate", "--model", "nowhere"}, "'nowhere'"},
@@ -221,6 +250,8 @@ TEST(Failures, AreOneLineAndExitOne) {
       {{"info", "--model", folder.path().string()}, "model.safetensors"},
       {{"info", "--model", "/dev/null"}, "not a regular file"},
       {{"info", "--model", long_name}, long_name},
+      {{"info", "--model", loop}, "'" + loop + "' cannot be opened: Too many levels of symbolic links"},
+      {{"check", "--model", "nowhere"}, "'nowhere'"},
       {{"score", "nowhere.txt"}, "cannot open 'nowhere.txt': No such file"},
       {{"score", ""}, "cannot open ''"},
       {{"score", "--", "-nowhere"}, "'-nowhere'"},
@@ -253,6 +284,8 @@ TEST(Outputs, FullDiskIsSaid) {
            {"--version"},
            {"score", "--help"},
            {"info"},
+           {"check", "--cases", "1"},
+           {"check", "--cases", "1", "--format", "json"},
            {"score", kM8, "--document", "--quiet"},
            {"generate", "--model", kM8, "--samples", "2000000", "--quiet"},
            {"generate", "--model", kM8, "--samples", "2000000", "--quiet", "--format", "lines"},

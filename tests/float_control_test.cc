@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -91,26 +92,16 @@ struct Results {
   std::vector<double> numbers;
 };
 
-Results GenerateWith(const Model& model, int num_threads) {
-  Results results;
-  uint64_t next = 0;
-  GenerateAll(
-      model, num_threads,
-      [&]() -> std::optional<GenerateRequest> {
-        if (next == 150) return std::nullopt;
-        GenerateRequest request;
-        request.prompt = Random(next).Tokens(next % 20, model.vocabulary().size());
-        request.options.max_chars = 12;
-        request.options.sampling.top_p = next % 3 ? 1 : 0.9;
-        request.seed = 7;
-        request.sequence = next++;
-        return request;
-      },
-      [&](const GenerateRequest&, Completion&& completion) {
-        results.texts.push_back(completion.text);
-        results.numbers.push_back(completion.log_probability);
-      });
-  return results;
+std::vector<GenerateRequest> Prompts(const Model& model) {
+  std::vector<GenerateRequest> requests(150);
+  for (uint64_t i = 0; i < requests.size(); ++i) {
+    requests[i].prompt = Random(i).Tokens(i % 20, model.vocabulary().size());
+    requests[i].options.max_chars = 12;
+    requests[i].options.sampling.top_p = i % 3 ? 1 : 0.9;
+    requests[i].seed = 7;
+    requests[i].sequence = i;
+  }
+  return requests;
 }
 
 std::vector<ScoreRequest> Texts(const Model& model) {
@@ -119,26 +110,23 @@ std::vector<ScoreRequest> Texts(const Model& model) {
   return requests;
 }
 
+void Append(Results& results, const Completion& completion) {
+  results.texts.push_back(completion.text + completion.error);
+  results.numbers.push_back(completion.log_probability);
+}
+
 void Append(Results& results, const Score& score) {
   results.texts.push_back(score.error);
   results.numbers.insert(results.numbers.end(), score.log_probabilities.begin(), score.log_probabilities.end());
   results.numbers.push_back(score.nats);
 }
 
-Results ScoreWith(const Model& model, int num_threads) {
-  Results results;
-  const std::vector<ScoreRequest> requests = Texts(model);
-  size_t next = 0;
-  ScoreAll(
-      model, num_threads, [&] { return next < requests.size() ? std::optional(requests[next++]) : std::nullopt; },
-      [&](const ScoreRequest&, Score&& score) { Append(results, score); });
-  return results;
-}
-
-Results ScoreOneByOne(const Model& model) {
-  Results results;
-  for (const ScoreRequest& request : Texts(model)) Append(results, ScoreText(model, request));
-  return results;
+// The requests one after another, from first to last.
+template <typename Request>
+auto Each(const std::vector<Request>& requests) {
+  return [&requests, next = size_t{0}]() mutable {
+    return next < requests.size() ? std::optional(requests[next++]) : std::nullopt;
+  };
 }
 
 template <typename Run>
@@ -165,22 +153,55 @@ TEST(FloatControl, IsTheDefaultInsideAndAsFoundOutside) {
   }
 }
 
-TEST(FloatControl, GenerateAllIgnoresTheCallers) {
+TEST(FloatControl, GeneratingIgnoresTheCallers) {
   for (const Model& model : {RandomModel(M8Shape()), DenormalModel()}) {
-    for (const int threads : {1, 3}) ExpectSameUnderAllSettings([&] { return GenerateWith(model, threads); });
+    const std::vector<GenerateRequest> requests = Prompts(model);
+    for (const int threads : {1, 3}) {
+      ExpectSameUnderAllSettings([&] {
+        Results results;
+        GenerateAll(model, {.num_threads = threads}, Each(requests),
+                    [&](const GenerateRequest&, Completion&& completion) { Append(results, completion); });
+        return results;
+      });
+      ExpectSameUnderAllSettings([&] {
+        Results results;
+        for (size_t i = 0; i < 20; ++i) Append(results, Generate(model, requests[i], nullptr, threads));
+        return results;
+      });
+    }
   }
 }
 
-TEST(FloatControl, ScoreAllIgnoresTheCallers) {
+TEST(FloatControl, ScoringIgnoresTheCallers) {
   for (const Model& model : {RandomModel(M8Shape()), DenormalModel()}) {
-    for (const int threads : {1, 3}) ExpectSameUnderAllSettings([&] { return ScoreWith(model, threads); });
+    const std::vector<ScoreRequest> requests = Texts(model);
+    for (const int threads : {1, 3}) {
+      ExpectSameUnderAllSettings([&] {
+        Results results;
+        ScoreAll(model, {.num_threads = threads}, Each(requests),
+                 [&](const ScoreRequest&, Score&& score) { Append(results, score); });
+        return results;
+      });
+      ExpectSameUnderAllSettings([&] {
+        Results results;
+        for (const ScoreRequest& request : requests) Append(results, ScoreText(model, request, threads));
+        return results;
+      });
+    }
   }
 }
 
-TEST(FloatControl, ScoreTextIgnoresTheCallers) {
-  for (const Model& model : {RandomModel(M8Shape()), DenormalModel()}) {
-    ExpectSameUnderAllSettings([&] { return ScoreOneByOne(model); });
-  }
+// The work inside a step is shared when the model is large enough.
+TEST(FloatControl, SharedStepsIgnoreTheCallers) {
+  const Model model = RandomModel(ModelShape{Characters("abcdefgh"), 8, 1, 8, 512});
+  GenerateRequest request;
+  request.prompt = {1, 2, 3};
+  request.options.max_chars = 4;
+  ExpectSameUnderAllSettings([&] {
+    Results results;
+    Append(results, Generate(model, request, nullptr, 3));
+    return results;
+  });
 }
 
 // Numbers of type F64 are rounded to float when they are read.

@@ -30,7 +30,8 @@ std::vector<Completion> RunAll(const Model& model, const std::vector<GenerateReq
   std::vector<Completion> completions;
   size_t next = 0;
   GenerateAll(
-      model, num_threads, [&] { return next < requests.size() ? std::optional(requests[next++]) : std::nullopt; },
+      model, {.num_threads = num_threads},
+      [&] { return next < requests.size() ? std::optional(requests[next++]) : std::nullopt; },
       [&](const GenerateRequest& request, Completion&& completion) {
         // In the order of the requests.
         const GenerateRequest& expected = requests[completions.size()];
@@ -319,7 +320,7 @@ TEST(Pipeline, WhatNextThrowsEndsTheRun) {
     uint64_t given = 0, emitted = 0;
     const auto run = [&] {
       GenerateAll(
-          model, threads,
+          model, {.num_threads = threads},
           [&]() -> std::optional<GenerateRequest> {
             if (given == 40) throw std::runtime_error("the input broke");
             return Request(model, "a", 3, given++);
@@ -337,7 +338,8 @@ TEST(Pipeline, WhatEmitThrowsEndsTheRun) {
     uint64_t given = 0, emitted = 0;
     const auto run = [&] {
       GenerateAll(
-          model, threads, [&]() -> std::optional<GenerateRequest> { return Request(model, "a", 3, given++); },
+          model, {.num_threads = threads},
+          [&]() -> std::optional<GenerateRequest> { return Request(model, "a", 3, given++); },
           [&](const GenerateRequest&, Completion&&) {
             if (++emitted == 30) throw std::runtime_error("the disk is full");
           });
@@ -353,7 +355,7 @@ TEST(Pipeline, RequestsInFlightAreBounded) {
   for (const int threads : {1, 2, 4}) {
     std::atomic<int64_t> given = 0, emitted = 0, most = 0;
     GenerateAll(
-        model, threads,
+        model, {.num_threads = threads},
         [&]() -> std::optional<GenerateRequest> {
           if (given == 5000) return std::nullopt;
           const int64_t in_flight = ++given - emitted;
@@ -372,7 +374,7 @@ TEST(Pipeline, CallbacksDoNotOverlapThemselves) {
   std::atomic<int> in_next = 0, in_emit = 0;
   int given = 0;
   GenerateAll(
-      model, 16,
+      model, {.num_threads = 16},
       [&]() -> std::optional<GenerateRequest> {
         EXPECT_EQ(++in_next, 1);
         const bool more = ++given <= 500;

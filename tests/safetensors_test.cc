@@ -293,6 +293,35 @@ TEST(WriteSafetensors, ComesBackInOrder) {
   EXPECT_EQ((read.tensors[0].data.data() - bytes.data()) % 8, 0);
 }
 
+// While it lives, files are opened with nobody's rights where the tests run as root, whom no permission stops.
+class WithoutPrivileges {
+ public:
+  WithoutPrivileges() { EXPECT_TRUE(geteuid() != 0 || seteuid(65534) == 0); }
+  ~WithoutPrivileges() { EXPECT_EQ(seteuid(getuid()), 0); }
+};
+
+TEST(ReadFileBytes, SaysWhyAFileCannotBeReached) {
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("octavo_safetensors_closed_{}", getpid());
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder / "file") << "a";
+  std::filesystem::create_symlink("loop", folder / "loop");
+  std::filesystem::create_symlink("nowhere", folder / "dangling");
+  EXPECT_TRUE(Fails([&] { ReadFileBytes(folder / "loop"); }, {"loop' cannot be opened: Too many levels of symbolic"}));
+  EXPECT_TRUE(Fails([&] { ReadFileBytes(folder / "dangling"); }, {"dangling': there is no such file"}));
+  EXPECT_TRUE(Fails([&] { ReadFileBytes(folder / "file" / "x"); }, {"x': there is no such file"}));
+  std::filesystem::permissions(folder, std::filesystem::perms::none);
+  {
+    const WithoutPrivileges nobody;
+    const std::string path = folder / "file";
+    EXPECT_TRUE(Fails([&] { ReadFileBytes(path); }, {"file' cannot be opened: Permission denied"}));
+    EXPECT_TRUE(Fails([&] { Model::Open(path); }, {"file' cannot be opened: Permission denied"}));
+    EXPECT_TRUE(
+        Fails([&] { Model::Open(folder.string()); }, {"model.safetensors' cannot be opened: Permission denied"}));
+  }
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(ReadFileBytes, ReadsFilesAndNamesWhatIsNone) {
   const auto folder = std::filesystem::temp_directory_path() / fmt::format("octavo_safetensors_test_{}", getpid());
   std::filesystem::create_directory(folder);

@@ -164,7 +164,8 @@ TEST(ScoreAll, ThreadsChangeNothing) {
   for (const int threads : {1, 2, 3, 16}) {
     size_t next = 0, done = 0;
     ScoreAll(
-        model, threads, [&] { return next < requests.size() ? std::optional(requests[next++]) : std::nullopt; },
+        model, {.num_threads = threads},
+        [&] { return next < requests.size() ? std::optional(requests[next++]) : std::nullopt; },
         [&](const ScoreRequest& request, Score&& score) {
           ASSERT_EQ(request.context, requests[done].context) << "out of order";
           const Score alone = ScoreText(model, requests[done]);
@@ -181,12 +182,14 @@ TEST(ScoreAll, ThreadsChangeNothing) {
 TEST(ScoreAll, WhatCallersThrowEndsTheRun) {
   const Model model = RandomModel(M8Shape());
   const auto next = [] { return std::optional(Request({1, 2, 3})); };
-  EXPECT_THROW(ScoreAll(model, 2, next, [](const ScoreRequest&, Score&&) { throw std::runtime_error("full"); }),
-               std::runtime_error);
-  EXPECT_THROW(ScoreAll(
-                   model, 2, []() -> std::optional<ScoreRequest> { throw std::runtime_error("broken"); },
-                   [](const ScoreRequest&, Score&&) {}),
-               std::runtime_error);
+  EXPECT_THROW(
+      ScoreAll(model, {.num_threads = 2}, next, [](const ScoreRequest&, Score&&) { throw std::runtime_error("full"); }),
+      std::runtime_error);
+  EXPECT_THROW(
+      ScoreAll(
+          model, {.num_threads = 2}, []() -> std::optional<ScoreRequest> { throw std::runtime_error("broken"); },
+          [](const ScoreRequest&, Score&&) {}),
+      std::runtime_error);
 }
 
 }  // namespace

@@ -26,7 +26,10 @@ TEST(Threads, DefaultFollowsTheAffinityMask) {
   const ThreadCount narrow = DefaultThreads();
   ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
   EXPECT_EQ(narrow.count, 1);
-  EXPECT_FALSE(narrow.reason.empty());
+  EXPECT_EQ(narrow.reason, "1 CPU in the affinity mask");
+  if (CPU_COUNT(&before) > 1) {
+    EXPECT_NE(DefaultThreads().reason.find(" CPUs in the"), std::string::npos) << DefaultThreads().reason;
+  }
 }
 
 TEST(Threads, ZeroIsAutomaticAndAbsurdIsRefused) {

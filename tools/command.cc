@@ -13,6 +13,23 @@
 #include "kernels/targets.h"
 
 namespace octavo::tools {
+namespace {
+
+// Of a decimal number that no double can hold: whether it is too close to 0 for that, and not too large.
+bool IsTiny(std::string_view number) {
+  const size_t mantissa_end = std::min(number.find_first_of("eE"), number.size());
+  const std::string_view mantissa = number.substr(0, mantissa_end);
+  std::string_view power = number.substr(std::min(mantissa_end + 1, number.size()));
+  if (power.starts_with('+')) power.remove_prefix(1);
+  int exponent = 0;
+  const auto [end, code] = std::from_chars(power.data(), power.data() + power.size(), exponent);
+  if (code == std::errc::result_out_of_range) return power.starts_with('-');
+  const auto point = static_cast<int64_t>(std::min(mantissa.find('.'), mantissa.size()));
+  const auto first_digit = static_cast<int64_t>(mantissa.find_first_of("123456789"));
+  return point - first_digit + exponent < 0;
+}
+
+}  // namespace
 
 uint64_t ParseUnsigned(const std::string& text, uint64_t least) {
   uint64_t value = 0;
@@ -30,14 +47,12 @@ uint64_t ParseUnsigned(const std::string& text, uint64_t least) {
 double ParseDouble(const std::string& text) {
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
+  const bool whole = end == text.data() + text.size();
+  if (whole && code == std::errc::result_out_of_range && IsTiny(text)) return 0;
+  if (code != std::errc() || !whole || !std::isfinite(value)) {
     throw UsageError(fmt::format("{} is not a finite decimal number (such as 0.8)", Quote(text)));
   }
   return value;
-}
-
-std::string Counted(uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::string Either(const std::vector<std::string>& choices) {
@@ -48,6 +63,12 @@ std::string Either(const std::vector<std::string>& choices) {
 void ComplainLine(std::string_view message) {
   const std::string line = fmt::format("octavo: {}\n", message);
   std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void UnknownKeys::Warn(const std::string& key, std::string_view input_name, uint64_t line) {
+  constexpr size_t kMostWarnings = 16;
+  if (quiet_ || warned_.size() >= kMostWarnings || !warned_.insert(key).second) return;
+  Complain("{} line {}: unknown key {} is ignored, here and further on", input_name, line, Quote(key));
 }
 
 void FlagAdder::AddSwitch(const std::string& name, bool& value, const std::string& help) {
@@ -128,14 +149,14 @@ int ThreadsFrom(const CommonFlags& flags) {
   }
 }
 
-void ApplyTarget(const CommonFlags& flags) {
+void ApplyTarget(const std::string& name, bool quiet) {
   try {
-    SelectTarget(flags.target);
+    SelectTarget(name);
   } catch (const Error& error) {
-    throw UsageError(fmt::format("{}{}", flags.target.empty() ? "" : "--target: ", error.what()));
+    throw UsageError(fmt::format("{}{}", name.empty() ? "" : "--target: ", error.what()));
   }
   const bool portable = CurrentTarget() == "scalar" && RunnableTargets().size() == 1;
-  if (portable && !flags.quiet)
+  if (portable && !quiet)
     Complain("this CPU has none of the instruction sets that octavo is fast with; running portable code");
 }
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -41,8 +42,10 @@ void AddCheckCommand(CLI::App& app, Action& action);
 // Number of threads, or UsageError.
 int ThreadsFrom(const CommonFlags& flags);
 
-// Makes the kernels use the target that --target or OCTAVO_TARGET names, else the best. UsageError for one that is not there.
-void ApplyTarget(const CommonFlags& flags);
+// Makes the kernels use the target that --target names (`name`), or OCTAVO_TARGET where that is empty, else the best. UsageError for one
+// that is not there. Says so, if not `quiet`, where this CPU runs nothing but portable code.
+void ApplyTarget(const std::string& name, bool quiet);
+inline void ApplyTarget(const CommonFlags& flags) { ApplyTarget(flags.target, flags.quiet); }
 
 // The flags of one command, added one by one. A flag's value is taken as it is, also an empty one or one that begins with a dash.
 // Given again, the last one counts, except for AddTexts. Defaults are those that the variables have; help shows them.
@@ -78,9 +81,6 @@ class FlagAdder {
 uint64_t ParseUnsigned(const std::string& text, uint64_t least = 0);
 double ParseDouble(const std::string& text);
 
-// "1 thread", "2 threads"
-std::string Counted(uint64_t count, std::string_view noun);
-
 // "a, b or c"
 std::string Either(const std::vector<std::string>& choices);
 
@@ -91,6 +91,17 @@ template <typename... Args>
 void Complain(fmt::format_string<Args...> format, Args&&... args) {
   ComplainLine(fmt::format(format, std::forward<Args>(args)...));
 }
+
+// Warnings about keys of JSON lines that nobody reads: one for each, and not for ever.
+class UnknownKeys {
+ public:
+  explicit UnknownKeys(bool quiet) : quiet_(quiet) {}
+  void Warn(const std::string& key, std::string_view input_name, uint64_t line);
+
+ private:
+  const bool quiet_;
+  std::set<std::string> warned_;
+};
 
 }  // namespace octavo::tools
 

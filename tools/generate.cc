@@ -259,7 +259,7 @@ int Run(const Flags& flags) {
     printer.Stream(model, *source.Next());
   } else {
     GenerateAll(
-        model, num_threads, [&] { return source.Next(); },
+        model, {.num_threads = num_threads}, [&] { return source.Next(); },
         [&](const GenerateRequest& request, Completion&& completion) { printer.Print(request, completion); });
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 #include "engine/error.h"
 #include "engine/json.h"
 #include "engine/utf8.h"
-#include "tools/command.h"
 
 namespace octavo::tools {
 namespace {
@@ -32,6 +32,17 @@ double ReadNumber(const std::string& key, const Json& value) {
   return value.get<double>();
 }
 
+// What an id is, so that it comes back as it was: whole numbers beyond 64 bits are read as a double that need not be the same.
+Json ReadId(const std::string& key, const Json& value) {
+  if (value.is_structured()) FailKey(key, value, "a string, number or boolean");
+  constexpr double kExact = 0x1p53;
+  if (value.is_number_float() && !(std::abs(value.get<double>()) < kExact)) {
+    throw Error(fmt::format("{} is a number near {}, too large to be handed back exactly; expected it as a string",
+                            Quote(key), value.dump()));
+  }
+  return value;
+}
+
 std::vector<std::string> ReadStops(const std::string& key, const Json& value) {
   if (value.is_string()) return {value.get<std::string>()};
   if (!value.is_array()) FailKey(key, value, "a list of strings");
@@ -51,7 +62,7 @@ PromptReader::PromptReader(std::vector<std::string> texts, std::optional<Input> 
       input_(std::move(input)),
       json_lines_(json_lines),
       defaults_(std::move(defaults)),
-      quiet_(quiet) {
+      unknown_keys_(quiet) {
   if (texts_.empty() && !input_) texts_.emplace_back();
 }
 
@@ -85,10 +96,7 @@ void PromptReader::ReadJson(const std::string& line, PromptRecord& record) {
     const Json object = ParseJson(line, "the line");
     if (!object.is_object()) throw Error(fmt::format("the line is a JSON {}; expected an object", object.type_name()));
     // First what an error record repeats.
-    if (const auto id = object.find("id"); id != object.end()) {
-      if (id->is_structured()) FailKey("id", *id, "a string, number or boolean");
-      record.id = *id;
-    }
+    if (const auto id = object.find("id"); id != object.end()) record.id = ReadId("id", *id);
     const auto text = object.find("prompt");
     if (text == object.end()) throw Error("the line has no 'prompt'");
     if (!text->is_string()) FailKey("prompt", *text, "a string");
@@ -109,19 +117,13 @@ void PromptReader::ReadJson(const std::string& line, PromptRecord& record) {
       } else if (key == "stop") {
         record.options.stops = ReadStops(key, value);
       } else if (key != "id" && key != "prompt") {
-        WarnOnce(key);
+        unknown_keys_.Warn(key, input_->name(), line_);
       }
     }
     CheckOptions(record.options);
   } catch (const Error& error) {
     record.error = error.what();
   }
-}
-
-void PromptReader::WarnOnce(const std::string& key) {
-  constexpr size_t kMostWarnings = 16;
-  if (quiet_ || warned_.size() >= kMostWarnings || !warned_.insert(key).second) return;
-  Complain("{} line {}: unknown key {} is ignored, here and further on", input_->name(), line_, Quote(key));
 }
 
 std::string PromptReader::Describe(const PromptRecord& record) const {

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "engine/generate.h"
+#include "tools/command.h"
 #include "tools/io.h"
 
 namespace octavo::tools {
@@ -18,7 +18,7 @@ namespace octavo::tools {
 struct PromptRecord {
   uint64_t index = 0;               // from 0 over all prompts
   std::optional<uint64_t> line;     // from 1, where it came from a file
-  nlohmann::json id;                // a string, number or boolean; null where there is none
+  nlohmann::json id;                // a string, number or boolean, as it was; null where there is none
   std::optional<std::string> text;  // absent where the line could not be read
   uint64_t samples = 1;
   GenerateOptions options;
@@ -44,15 +44,13 @@ class PromptReader {
 
  private:
   void ReadJson(const std::string& line, PromptRecord& record);
-  void WarnOnce(const std::string& key);
 
   std::vector<std::string> texts_;
   std::optional<Input> input_;
   bool json_lines_;
   PromptDefaults defaults_;
-  bool quiet_;
   uint64_t next_index_ = 0, line_ = 0;
-  std::set<std::string> warned_;
+  UnknownKeys unknown_keys_;
 };
 
 }  // namespace octavo::tools

@@ -35,7 +35,10 @@ struct TextRecord {
 class TextReader {
  public:
   explicit TextReader(const Flags& flags)
-      : input_(flags.file), document_(flags.document), json_lines_(IsJsonLines(flags.input_format, flags.file)) {}
+      : input_(flags.file),
+        document_(flags.document),
+        json_lines_(IsJsonLines(flags.input_format, flags.file)),
+        unknown_keys_(flags.quiet) {}
 
   std::optional<TextRecord> Next() {
     TextRecord record;
@@ -63,13 +66,16 @@ class TextReader {
   }
 
  private:
-  static void ReadJson(const std::string& line, TextRecord& record) {
+  void ReadJson(const std::string& line, TextRecord& record) {
     try {
       const nlohmann::json object = ParseJson(line, "the line");
       if (!object.is_object() || !object.contains("text") || !object["text"].is_string()) {
         throw Error("the line is not an object with a string 'text'");
       }
       record.text = object["text"].get<std::string>();
+      for (const auto& [key, value] : object.items()) {
+        if (key != "text") unknown_keys_.Warn(key, input_.name(), line_);
+      }
     } catch (const Error& error) {
       record.error = error.what();
     }
@@ -78,6 +84,7 @@ class TextReader {
   Input input_;
   const bool document_, json_lines_;
   uint64_t next_index_ = 0, line_ = 0;
+  UnknownKeys unknown_keys_;
 };
 
 std::optional<TokenId> ReadCharacter(const std::optional<std::string>& text, const Vocabulary& vocabulary,
@@ -181,7 +188,7 @@ int Run(const Flags& flags) {
   };
   Printer printer(flags, reader);
   const auto began = std::chrono::steady_clock::now();
-  ScoreAll(model, num_threads, next,
+  ScoreAll(model, {.num_threads = num_threads}, next,
            [&](const ScoreRequest& request, Score&& score) { printer.Print(request, score); });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (!flags.quiet) {

@@ -69,7 +69,8 @@ std::vector<Row> Run(const Options& options, const std::function<void(const Row&
   std::vector<std::string> targets;
   for (const std::string& name : options.targets.empty() ? RunnableTargets() : options.targets) {
     SelectTarget(name);
-    targets.push_back(CurrentTarget());
+    // A target may be named twice, also by different names.
+    if (std::find(targets.begin(), targets.end(), CurrentTarget()) == targets.end()) targets.push_back(CurrentTarget());
   }
   std::vector<Row> rows;
   for (size_t family = 0; family < kFamilies.size(); ++family) {

@@ -13,7 +13,7 @@
 namespace octavo::check {
 
 struct Options {
-  std::vector<std::string> targets;  // empty: all that this CPU runs
+  std::vector<std::string> targets;  // each is run once; empty: all that this CPU runs
   std::vector<std::string> kernels;  // empty: all, and "model"
   const Model* model = nullptr;      // checked as the first case of "model", beside random ones
   uint64_t num_cases = 100;          // of each kernel on each target

@@ -100,7 +100,21 @@ class IgnoreClosedPipes {
 // Standard input, output, error, and one that only tells when the process has ended.
 using Channels = std::array<Channel, 4>;
 
-pid_t Start(const std::vector<std::string>& arguments, Channels& channels) {
+// The environment of this process with `changes` made to it.
+std::vector<char*> EnvironmentWith(const std::vector<std::string>& changes) {
+  std::vector<char*> variables;
+  for (char** variable = environ; *variable; ++variable) {
+    const bool changed = std::any_of(changes.begin(), changes.end(), [&](const std::string& change) {
+      return std::string_view(*variable).starts_with(change.substr(0, change.find('=') + 1));
+    });
+    if (!changed) variables.push_back(*variable);
+  }
+  for (const std::string& change : changes) variables.push_back(const_cast<char*>(change.c_str()));
+  variables.push_back(nullptr);
+  return variables;
+}
+
+pid_t Start(const std::vector<std::string>& arguments, const RunOptions& options, Channels& channels) {
   std::vector<char*> argv = {const_cast<char*>(OCTAVO_COMMAND)};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
@@ -110,7 +124,8 @@ pid_t Start(const std::vector<std::string>& arguments, Channels& channels) {
     posix_spawn_file_actions_adddup2(&actions, channels[static_cast<size_t>(i)].theirs.get(), i);
   }
   pid_t process = 0;
-  errno = posix_spawn(&process, OCTAVO_COMMAND, &actions, nullptr, argv.data(), environ);
+  errno = posix_spawn(&process, OCTAVO_COMMAND, &actions, nullptr, argv.data(),
+                      EnvironmentWith(options.environment).data());
   posix_spawn_file_actions_destroy(&actions);
   Check(errno == 0, OCTAVO_COMMAND);
   for (Channel& channel : channels) channel.theirs.Close();
@@ -170,7 +185,7 @@ RunResult RunOctavo(const std::vector<std::string>& arguments, const RunOptions&
                        options.messages_path.empty() ? OpenPipe() : OpenFile(options.messages_path), OpenPipe()};
   RunResult result;
   const IgnoreClosedPipes ignore(options.ignore_closed_pipes);
-  const pid_t process = Start(arguments, channels);
+  const pid_t process = Start(arguments, options, channels);
   result.timed_out = !Talk(channels, options, result);
   if (result.timed_out) kill(process, SIGKILL);
   int status = 0;

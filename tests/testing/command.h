@@ -17,11 +17,12 @@ struct RunOptions {
   size_t hold_input_until_bytes = 0;  // standard input ends only once so much of standard output was seen
   size_t close_output_after_bytes =   // standard output is closed once so much of it was seen, as `head` does
       std::numeric_limits<size_t>::max();
-  bool ignore_closed_pipes = false;  // as under a parent that ignores SIGPIPE
-  bool terminal = false;             // standard output is a pseudo-terminal that passes bytes on as they are
-  std::string output_path = {};      // where standard output goes instead, such as /dev/full
-  std::string messages_path = {};    // the same for standard error
-  std::chrono::seconds timeout{60};  // then the process is killed
+  bool ignore_closed_pipes = false;           // as under a parent that ignores SIGPIPE
+  bool terminal = false;                      // standard output is a pseudo-terminal that passes bytes on as they are
+  std::string output_path = {};               // where standard output goes instead, such as /dev/full
+  std::string messages_path = {};             // the same for standard error
+  std::vector<std::string> environment = {};  // "NAME=value", beside or in place of what this process has
+  std::chrono::seconds timeout{60};           // then the process is killed
 };
 
 struct RunResult {

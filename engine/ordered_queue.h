@@ -1,0 +1,169 @@
+// Requests in, results out in the same order, between a source, workers on several threads and a sink. Not installed.
+#ifndef OCTAVO_ENGINE_ORDERED_QUEUE_H_
+#define OCTAVO_ENGINE_ORDERED_QUEUE_H_
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "engine/run_options.h"
+
+namespace octavo {
+
+// A thread of its own waits for input, so that what is there is worked on while a pipe is silent. Finished results wait for those before
+// them, and no request is read that is more than `window` ahead of the oldest unfinished one, so memory is bounded.
+template <typename Request, typename Result>
+class OrderedQueue {
+ public:
+  using Next = std::function<std::optional<Request>()>;
+  using Emit = std::function<void(const Request&, Result&&)>;
+
+  struct Item {
+    uint64_t number;
+    Request request;
+  };
+
+  // All arguments must outlive the queue. `num_workers` share what there is fairly.
+  OrderedQueue(const Next& next, const Emit& emit, const RunOptions& options, size_t num_workers, size_t window)
+      : next_(next), emit_(emit), options_(options), num_workers_(num_workers), window_(window), reader_([this] {
+          ReadAll();
+        }) {}
+
+  // The reader may be waiting for input that nobody wants any more.
+  ~OrderedQueue() {
+    {
+      const std::lock_guard lock(mutex_);
+      End(nullptr);
+    }
+    if (!reader_done_ && options_.wake_next) options_.wake_next();
+    reader_.join();
+  }
+
+  // The next request for a worker that is busy with `held` of them; nullopt when there is none for it now, or, for who holds none and waits,
+  // none any more.
+  std::optional<Item> Take(size_t held) {
+    std::unique_lock lock(mutex_);
+    if (held == 0) changed_.wait(lock, [&] { return ended_ || Stopped() || !ready_.empty(); });
+    if (failed_ || Stopped() || ready_.empty()) return std::nullopt;
+    // As many for each worker, so that a few requests do not all go to the first who asks.
+    const size_t share = (static_cast<size_t>(taken_ - returned_) + ready_.size() + num_workers_ - 1) / num_workers_;
+    if (held >= std::max<size_t>(share, 1)) return std::nullopt;
+    Item item{taken_++, std::move(ready_.front())};
+    ready_.pop_front();
+    return item;
+  }
+
+  void Put(uint64_t number, Request&& request, Result&& result) {
+    std::unique_lock lock(mutex_);
+    ++returned_;
+    finished_.emplace(number, Done{std::move(request), std::move(result)});
+    if (emitting_) return;
+    emitting_ = true;
+    // Emits without the lock, so that others go on taking and putting while the output is slow.
+    for (auto first = finished_.begin(); first != finished_.end() && first->first == emitted_;
+         first = finished_.begin()) {
+      Done done = std::move(first->second);
+      finished_.erase(first);
+      const bool wanted = !failed_;
+      lock.unlock();
+      std::exception_ptr error = wanted ? EmitOne(done) : nullptr;
+      lock.lock();
+      if (error) End(std::move(error));
+      ++emitted_;
+      changed_.notify_all();
+    }
+    emitting_ = false;
+  }
+
+  // Ends the run for all workers when one of them cannot go on.
+  void Abort(std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    End(std::move(error));
+  }
+
+  // Whether the run has failed, so that nothing more will be handed over.
+  bool failed() const { return failed_; }
+
+  // Throws what next, emit or a worker threw.
+  void Rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  struct Done {
+    Request request;
+    Result result;
+  };
+
+  bool Stopped() const { return options_.stop && options_.stop->load(std::memory_order_relaxed); }
+
+  std::exception_ptr EmitOne(Done& done) const {
+    try {
+      emit_(done.request, std::move(done.result));
+    } catch (...) {
+      return std::current_exception();
+    }
+    return nullptr;
+  }
+
+  // The reader's thread: until the input ends or something fails.
+  void ReadAll() {
+    std::unique_lock lock(mutex_);
+    while (!ended_ && !Stopped()) {
+      lock.unlock();
+      std::optional<Request> request;
+      std::exception_ptr error;
+      try {
+        request = next_();
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      if (error || !request) {
+        End(std::move(error));
+        break;
+      }
+      ready_.push_back(std::move(*request));
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return ended_ || Stopped() || taken_ + ready_.size() < emitted_ + window_; });
+    }
+    reader_done_ = true;
+    changed_.notify_all();
+  }
+
+  // No more requests; with an error, no more output either.
+  void End(std::exception_ptr error) {
+    ended_ = true;
+    if (error && !error_) error_ = error;
+    failed_ = error_ != nullptr;
+    changed_.notify_all();
+  }
+
+  const Next& next_;
+  const Emit& emit_;
+  const RunOptions& options_;
+  const size_t num_workers_, window_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Request> ready_;
+  uint64_t taken_ = 0, returned_ = 0, emitted_ = 0;
+  bool ended_ = false, emitting_ = false;
+  std::atomic<bool> failed_ = false, reader_done_ = false;
+  std::map<uint64_t, Done> finished_;
+  std::exception_ptr error_;
+  std::thread reader_;  // last: it uses all of the above
+};
+
+}  // namespace octavo
+
+#endif  // OCTAVO_ENGINE_ORDERED_QUEUE_H_
