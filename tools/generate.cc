@@ -1,19 +1,26 @@
 // octavo generate: prompts in, completions out, in input order.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "engine/error.h"
 #include "engine/generate.h"
 #include "engine/utf8.h"
+#include "engine/version.h"
 #include "kernels/targets.h"
 #include "tools/command.h"
+#include "tools/completions.h"
 #include "tools/io.h"
+#include "tools/output.h"
+#include "tools/progress.h"
 #include "tools/prompts.h"
+#include "tools/requests.h"
+#include "tools/run_file.h"
+#include "tools/stop.h"
 
 namespace octavo::tools {
 namespace {
@@ -26,7 +33,8 @@ struct Flags : CommonFlags {
   uint64_t samples = 1, max_chars = 500, top_k = 0, first = 0;
   std::optional<uint64_t> seed;
   double temperature = 1, top_p = 1;
-  bool escape = false;
+  bool escape = false, resume = false, force = false;
+  std::string output;
 };
 
 std::vector<std::string> Unescape(const std::vector<std::string>& texts, bool escape, const char* flag) {
@@ -66,151 +74,6 @@ uint64_t RandomSeed() {
   return uint64_t{device()} << 32 | device();
 }
 
-const char* FinishName(Finish finish) {
-  switch (finish) {
-    case Finish::kLength:
-      return "length";
-    case Finish::kStop:
-      return "stop";
-    case Finish::kContext:
-      return "context";
-    case Finish::kError:
-      break;
-  }
-  return "error";
-}
-
-// What a request carries through the engine.
-struct Origin {
-  std::shared_ptr<const PromptRecord> prompt;
-  uint64_t sample;
-};
-
-// Turns prompts into requests, one a sample, and numbers them.
-class RequestSource {
- public:
-  RequestSource(const Model& model, PromptReader& reader, const UnknownPolicy& unknown, uint64_t seed, uint64_t first)
-      : model_(model), reader_(reader), unknown_(unknown), seed_(seed), sequence_(first) {}
-
-  std::optional<GenerateRequest> Next() {
-    if (!prompt_ || sample_ == num_samples_) {
-      if (!StartNextPrompt()) return std::nullopt;
-    }
-    GenerateRequest request;
-    request.prompt = tokens_;
-    request.options = prompt_->options;
-    request.seed = prompt_->seed.value_or(seed_);
-    request.sequence = prompt_->seed ? sample_ : base_ + sample_;
-    request.error = error_;
-    request.context = std::make_shared<Origin>(Origin{prompt_, sample_});
-    ++sample_;
-    return request;
-  }
-
- private:
-  bool StartNextPrompt() {
-    std::optional<PromptRecord> record = reader_.Next();
-    if (!record) return false;
-    prompt_ = std::make_shared<const PromptRecord>(std::move(*record));
-    tokens_.clear();
-    error_ = prompt_->error;
-    if (error_.empty()) {
-      try {
-        tokens_ = model_.vocabulary().Encode(*prompt_->text, unknown_);
-      } catch (const Error& error) {
-        error_ = error.what();
-      }
-    }
-    // A bad line takes one number; a prompt takes as many as it asks for, also when it fails.
-    base_ = sequence_;
-    sequence_ += prompt_->error.empty() ? prompt_->samples : 1;
-    num_samples_ = error_.empty() ? prompt_->samples : 1;
-    sample_ = 0;
-    return true;
-  }
-
-  const Model& model_;
-  PromptReader& reader_;
-  const UnknownPolicy unknown_;
-  const uint64_t seed_;
-  uint64_t sequence_, base_ = 0;
-  std::shared_ptr<const PromptRecord> prompt_;
-  std::vector<TokenId> tokens_;
-  std::string error_;
-  uint64_t sample_ = 0, num_samples_ = 0;
-};
-
-OrderedJson Record(const Origin& origin, const Completion& completion) {
-  const PromptRecord& prompt = *origin.prompt;
-  OrderedJson record = {
-      {"index", prompt.index},
-      {"sample", origin.sample},
-      {"id", prompt.id},
-      {"prompt", prompt.text ? OrderedJson(ReplaceInvalidUtf8(*prompt.text)) : OrderedJson(nullptr)},
-      {"text", completion.text},
-      {"finish", FinishName(completion.finish)},
-      {"chars", completion.num_chars},
-      {"logprob", completion.log_probability},
-  };
-  if (completion.finish == Finish::kError) {
-    record["error"] = completion.error;
-    record["line"] = prompt.line ? OrderedJson(*prompt.line) : OrderedJson(nullptr);
-  }
-  return record;
-}
-
-const Origin& OriginOf(const GenerateRequest& request) { return *static_cast<const Origin*>(request.context.get()); }
-
-class Printer {
- public:
-  Printer(std::string format, const PromptReader& reader) : format_(std::move(format)), reader_(reader) {}
-
-  void Print(const GenerateRequest& request, const Completion& completion) {
-    const Origin& origin = OriginOf(request);
-    if (format_ == "jsonl") {
-      WriteOut(JsonLine(Record(origin, completion)));
-    } else if (format_ == "lines") {
-      WriteOut(EscapeControls(completion.text) + '\n');
-    } else if (request.error.empty()) {
-      WriteOut(fmt::format("{}{}{}\n", began_ ? "\n" : "", *origin.prompt->text, completion.text));
-      began_ = true;
-    }
-    Count(origin, completion);
-  }
-
-  // As Print in the format text, but each character as soon as it is known.
-  void Stream(const Model& model, const GenerateRequest& request) {
-    const Origin& origin = OriginOf(request);
-    if (request.error.empty()) WriteOut(*origin.prompt->text);
-    const Completion completion = Generate(model, request, WriteOut);
-    if (request.error.empty()) WriteOut("\n");
-    Count(origin, completion);
-  }
-
-  bool failed() const { return num_failed_ > 0; }
-
-  // "3 completions (1 failed), 40 characters in 0.002 s, 20000 characters a second"
-  std::string Totals(double seconds) const {
-    return fmt::format("{}{}, {} in {:.3f} s, {:.0f} characters a second", Counted(num_completions_, "completion"),
-                       failed() ? fmt::format(" ({} failed)", num_failed_) : "", Counted(num_chars_, "character"),
-                       seconds, static_cast<double>(num_chars_) / seconds);
-  }
-
- private:
-  void Count(const Origin& origin, const Completion& completion) {
-    ++num_completions_;
-    num_chars_ += completion.num_chars;
-    if (completion.finish != Finish::kError) return;
-    ++num_failed_;
-    Complain("{}: {}", reader_.Describe(*origin.prompt), completion.error);
-  }
-
-  const std::string format_;
-  const PromptReader& reader_;
-  bool began_ = false;
-  uint64_t num_completions_ = 0, num_failed_ = 0, num_chars_ = 0;
-};
-
 GenerateOptions OptionsFrom(const Flags& flags) {
   GenerateOptions options;
   options.max_chars = flags.max_chars;
@@ -227,6 +90,11 @@ GenerateOptions OptionsFrom(const Flags& flags) {
   return options;
 }
 
+// Whether a later run can read the same prompts.
+bool CanReadAgain(const Flags& flags, const std::optional<Input>& input) {
+  return input->is_regular() && flags.prompt_files[0] != "-";
+}
+
 std::optional<Input> OpenInput(const Flags& flags) {
   if (flags.prompt_files.size() > 1) {
     throw UsageError(fmt::format("--prompts: expected one file, found {}", flags.prompt_files.size()));
@@ -238,7 +106,84 @@ std::optional<Input> OpenInput(const Flags& flags) {
   return Input(flags.prompt_files[0]);
 }
 
+RunMode ModeFrom(const Flags& flags) {
+  if (flags.output.empty()) {
+    if (flags.resume || flags.force) {
+      throw UsageError(
+          fmt::format("--{}: expected --output too, which says with what file", flags.resume ? "resume" : "force"));
+    }
+    return RunMode::kNew;
+  }
+  if (flags.resume && flags.force) throw UsageError("--resume and --force: expected one of them, not both");
+  if (flags.format == "text")
+    throw UsageError("--output: expected --format lines or jsonl, whose records can be told apart");
+  return flags.resume ? RunMode::kResume : flags.force ? RunMode::kForce : RunMode::kNew;
+}
+
+// What the bytes of a run depend on.
+OrderedJson RunRecord(const Flags& flags, const Model& model, const std::vector<std::string>& prompts,
+                      const std::optional<Input>& input, bool json_lines, uint64_t seed) {
+  TextHash model_hash, flag_hash;
+  const std::vector<std::byte> bytes = model.Serialize();
+  model_hash.Add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  for (const std::string& prompt : prompts) flag_hash.Add(fmt::format("{}:{}", prompt.size(), prompt));
+  OrderedJson file = nullptr;
+  if (input && CanReadAgain(flags, input)) {
+    TextHash file_hash;
+    file_hash.AddFile(flags.prompt_files[0]);
+    file = file_hash.Hex();
+  }
+  return {
+      {"octavo", Version()},
+      {"numerics", kNumericsVersion},
+      {"fused_multiply_add", HasFusedMultiplyAdd(CurrentTarget())},
+      {"model", model_hash.Hex()},
+      {"seed", seed},
+      {"first", flags.first},
+      {"prompts", {{"flags", flag_hash.Hex()}, {"file", file}, {"json_lines", json_lines}, {"unknown", flags.unknown}}},
+      {"settings",
+       {{"samples", flags.samples},
+        {"max_chars", flags.max_chars},
+        {"stop", Unescape(flags.stops, flags.escape, "--stop")},
+        {"temperature", flags.temperature},
+        {"top_k", flags.top_k},
+        {"top_p", flags.top_p},
+        {"overflow", flags.overflow}}},
+      {"format", flags.format}};
+}
+
+// How much of the run is done, as far as that is known: prompts of flags are counted, a file is measured by what has been read of it.
+std::optional<double> ShareDone(const PromptReader& reader, const Flags& flags, uint64_t num_done) {
+  if (reader.has_input()) return reader.ShareRead();
+  const double prompts = static_cast<double>(std::max<size_t>(flags.prompts.size(), 1));
+  return static_cast<double>(num_done) / (prompts * static_cast<double>(flags.samples));
+}
+
+// Writes all of them, from number `num_there` on.
+void WriteCompletions(const Model& model, int num_threads, const Flags& flags, PromptReader& reader,
+                      RequestSource& source, uint64_t num_there, CompletionWriter& writer) {
+  bool skipped = false;
+  const auto next = [&]() -> std::optional<GenerateRequest> {
+    for (uint64_t i = 0; !skipped && i < num_there; ++i) {
+      const std::optional<GenerateRequest> request = source.Next();
+      if (!request && StopFlag()) return std::nullopt;
+      if (!request) {
+        throw Error(
+            fmt::format("cannot resume {}: it has {} lines, the whole run {}", Quote(flags.output), num_there, i));
+      }
+      writer.Skip(*request);
+    }
+    skipped = true;
+    return source.Next();
+  };
+  const RunOptions options = {.num_threads = num_threads, .stop = &StopFlag(), .wake_next = [] { RequestStop(); }};
+  GenerateAll(model, options, next, [&](const GenerateRequest& request, Completion&& completion) {
+    writer.Write(request, completion, ShareDone(reader, flags, num_there + writer.num_completions()));
+  });
+}
+
 int Run(const Flags& flags) {
+  const RunMode mode = ModeFrom(flags);
   const GenerateOptions options = OptionsFrom(flags);
   const int num_threads = ThreadsFrom(flags);
   ApplyTarget(flags);
@@ -248,26 +193,39 @@ int Run(const Flags& flags) {
   const UnknownPolicy unknown = ReadUnknown(flags.unknown, model.vocabulary());
   const bool one = !input && prompts.size() <= 1 && flags.samples == 1;
   const bool json_lines = input && IsJsonLines(flags.input_format, flags.prompt_files[0]);
+  if (mode == RunMode::kResume && input && !CanReadAgain(flags, input)) {
+    throw Error(
+        fmt::format("cannot resume {}: {} cannot be read again; expected a file", Quote(flags.output), input->name()));
+  }
 
-  const uint64_t seed = flags.seed ? *flags.seed : RandomSeed();
-  if (!flags.seed && !flags.quiet) Complain("seed {}", seed);
+  std::optional<RunFile> file;
+  if (!flags.output.empty()) file.emplace(flags.output, mode);
+  const std::optional<uint64_t> known_seed = flags.seed || !file ? flags.seed : file->seed();
+  const uint64_t seed = known_seed ? *known_seed : RandomSeed();
+  if (!known_seed && !flags.quiet) Complain("seed {}", seed);
+  const uint64_t num_there = file ? file->Begin(RunRecord(flags, model, prompts, input, json_lines, seed)) : 0;
+
+  StopOnSignals();
   PromptReader reader(std::move(prompts), std::move(input), json_lines, {flags.samples, options}, flags.quiet);
   RequestSource source(model, reader, unknown, seed, flags.first);
-  Printer printer(flags.format, reader);
+  Output output(file ? file->fd() : STDOUT_FILENO, file ? Quote(file->path()) : "standard output");
+  Progress progress(!flags.quiet && (file || !isatty(STDOUT_FILENO)), "completions");
+  CompletionWriter writer(flags.format, reader, output, progress);
   const auto began = std::chrono::steady_clock::now();
   if (one && flags.format == "text" && isatty(STDOUT_FILENO)) {
-    printer.Stream(model, *source.Next());
+    writer.Stream(model, *source.Next(), num_threads);
   } else {
-    GenerateAll(
-        model, {.num_threads = num_threads}, [&] { return source.Next(); },
-        [&](const GenerateRequest& request, Completion&& completion) { printer.Print(request, completion); });
+    WriteCompletions(model, num_threads, flags, reader, source, num_there, writer);
+    output.Close();
   }
+  progress.Clear();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (!flags.quiet) {
-    Complain("{}, {}, target {}", printer.Totals(seconds), Counted(static_cast<uint64_t>(num_threads), "thread"),
+    if (num_there > 0) Complain("resumed behind {}", Counted(num_there, "completion"));
+    Complain("{}, {}, target {}", writer.Totals(seconds), Counted(static_cast<uint64_t>(num_threads), "thread"),
              CurrentTarget());
   }
-  return printer.failed() ? 1 : 0;
+  return ExitCode(writer.failed() ? 1 : 0);
 }
 
 void AddInputFlags(FlagAdder& add, Flags& flags) {
@@ -309,7 +267,7 @@ void AddGenerateCommand(CLI::App& app, Action& action) {
       "Examples:\n"
       "  octavo generate --prompt 'ROMEO:' --max-chars 500\n"
       "  octavo generate --prompts names.txt --samples 1000 --stop '\\n' --escape --format lines > out.txt\n"
-      "  octavo generate --prompts in.jsonl --format jsonl --seed 1 > out.jsonl");
+      "  octavo generate --prompts in.jsonl --format jsonl --output out.jsonl");
   auto flags = std::make_shared<Flags>();
   FlagAdder add(command);
   AddInputFlags(add, *flags);
@@ -317,6 +275,10 @@ void AddGenerateCommand(CLI::App& app, Action& action) {
   add.Group("Output");
   add.AddChoice("--format", flags->format, {"text", "lines", "jsonl"},
                 "prompt and completion as prose; a completion a line,\nescaped; or a JSON object a line");
+  add.AddText("--output", "FILE", flags->output,
+              "write lines or jsonl there; FILE.run beside it keeps\nwhat a broken run needs to be resumed");
+  add.AddSwitch("--resume", flags->resume, "go on with FILE where a run was broken off");
+  add.AddSwitch("--force", flags->force, "overwrite FILE");
   add.AddCommon(*flags);
   command.callback([flags, &action] { action = [flags] { return Run(*flags); }; });
 }

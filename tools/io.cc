@@ -5,24 +5,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "engine/error.h"
 #include "engine/utf8.h"
+#include "tools/stop.h"
 
 namespace octavo::tools {
 
 Input::Input(const std::string& path)
     : name_(path == "-" ? "standard input" : EscapeControls(path)), file_(stdin, [](FILE*) { return 0; }) {
-  if (path == "-") return;
-  file_ = {std::fopen(path.c_str(), "rb"), std::fclose};
-  if (!file_) throw Error(fmt::format("cannot open '{}': {}", name_, std::strerror(errno)));
-  struct stat status;
-  if (fstat(fileno(file_.get()), &status) == 0 && S_ISDIR(status.st_mode)) {
-    throw Error(fmt::format("'{}' is a directory; expected a file", name_));
+  if (path != "-") {
+    file_ = {std::fopen(path.c_str(), "rb"), std::fclose};
+    if (!file_) throw Error(fmt::format("cannot open '{}': {}", name_, std::strerror(errno)));
   }
+  struct stat status;
+  if (fstat(fileno(file_.get()), &status) != 0) return;
+  if (S_ISDIR(status.st_mode)) throw Error(fmt::format("'{}' is a directory; expected a file", name_));
+  if (S_ISREG(status.st_mode)) size_ = static_cast<uint64_t>(status.st_size);
 }
 
 // Appends what there is to the buffer. read() and not fread(), which would wait for more than one line of a pipe.
@@ -34,11 +37,19 @@ bool Input::Fill() {
   buffer_.resize(old + kChunk);
   ssize_t got = 0;
   do {
-    got = read(fileno(file_.get()), buffer_.data() + old, kChunk);
-  } while (got < 0 && errno == EINTR);
+    const bool goes_on = WaitToRead(fileno(file_.get()));
+    got = goes_on ? read(fileno(file_.get()), buffer_.data() + old, kChunk) : 0;
+    if (!goes_on) buffer_.clear();  // a line that was not read whole is none
+  } while (got < 0 && (errno == EINTR || errno == EAGAIN));
   if (got < 0) throw Error(fmt::format("cannot read '{}': {}", name_, std::strerror(errno)));
-  buffer_.resize(old + static_cast<size_t>(got));
+  buffer_.resize(std::min(buffer_.size(), old) + static_cast<size_t>(got));
+  *num_read_ += static_cast<uint64_t>(got);
   return got > 0;
+}
+
+std::optional<double> Input::ShareRead() const {
+  if (!size_ || *size_ == 0) return std::nullopt;
+  return static_cast<double>(*num_read_) / static_cast<double>(*size_);
 }
 
 void Input::DropByteOrderMark() {

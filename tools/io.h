@@ -2,7 +2,9 @@
 #ifndef OCTAVO_TOOLS_IO_H_
 #define OCTAVO_TOOLS_IO_H_
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -12,7 +14,8 @@
 
 namespace octavo::tools {
 
-// A file, or standard input for "-", read once from front to end. A leading byte order mark is dropped. Throws Error on read errors.
+// A file, or standard input for "-", read once from front to end. A leading byte order mark is dropped. It ends early when a stop is asked for
+// (stop.h), also while it waits. Throws Error on read errors.
 class Input {
  public:
   // Throws Error when the file cannot be opened.
@@ -24,6 +27,12 @@ class Input {
   // All that is left.
   std::string ReadAll();
 
+  // How much of a regular file has been read, 0 to 1; nullopt for others. May be asked while another thread reads.
+  std::optional<double> ShareRead() const;
+
+  // Whether the same bytes can be read again.
+  bool is_regular() const { return size_.has_value(); }
+
   const std::string& name() const { return name_; }  // for messages: "prompts.txt" or "standard input"
 
  private:
@@ -32,6 +41,8 @@ class Input {
 
   std::string name_;
   std::unique_ptr<FILE, int (*)(FILE*)> file_;
+  std::optional<uint64_t> size_;  // of a regular file
+  std::unique_ptr<std::atomic<uint64_t>> num_read_ = std::make_unique<std::atomic<uint64_t>>(0);
   std::string buffer_;
   size_t at_ = 0;
   bool started_ = false;

@@ -39,6 +39,10 @@ class PromptReader {
 
   std::optional<PromptRecord> Next();
 
+  // Whether there is a file, or standard input; and how much of it has been read, where that is known.
+  bool has_input() const { return input_.has_value(); }
+  std::optional<double> ShareRead() const { return input_ ? input_->ShareRead() : std::nullopt; }
+
   // For messages: "prompt 3" or "in.jsonl line 3".
   std::string Describe(const PromptRecord& record) const;
 

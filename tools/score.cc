@@ -1,4 +1,6 @@
 // octavo score: how probable a model finds texts, character by character.
+#include <unistd.h>
+
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -12,6 +14,9 @@
 #include "kernels/targets.h"
 #include "tools/command.h"
 #include "tools/io.h"
+#include "tools/output.h"
+#include "tools/progress.h"
+#include "tools/stop.h"
 
 namespace octavo::tools {
 namespace {
@@ -45,6 +50,7 @@ class TextReader {
     if (document_) {
       if (next_index_++ > 0) return std::nullopt;
       record.text = input_.ReadAll();
+      if (StopFlag()) return std::nullopt;
       return record;
     }
     std::optional<std::string> line;
@@ -60,6 +66,8 @@ class TextReader {
     }
     return record;
   }
+
+  std::optional<double> ShareRead() const { return document_ ? std::nullopt : input_.ShareRead(); }
 
   std::string Describe(const TextRecord& record) const {
     return document_ ? input_.name() : fmt::format("{} line {}", input_.name(), record.line);
@@ -119,16 +127,19 @@ OrderedJson Record(const TextRecord& record, const Score& score, const Flags& fl
 
 class Printer {
  public:
-  Printer(const Flags& flags, const TextReader& reader) : flags_(flags), reader_(reader) {}
+  Printer(const Flags& flags, const TextReader& reader, Output& output, Progress& progress)
+      : flags_(flags), reader_(reader), output_(output), progress_(progress) {}
 
   void Print(const ScoreRequest& request, const Score& score) {
     const TextRecord& record = *static_cast<const TextRecord*>(request.context.get());
-    WriteOut(JsonLine(Record(record, score, flags_)));
+    output_.Write(JsonLine(Record(record, score, flags_)));
     ++num_texts_;
     num_chars_ += score.log_probabilities.size();
     nats_ += score.nats;
+    progress_.Show(num_texts_, num_chars_, reader_.ShareRead());
     if (score.error.empty()) return;
     ++num_failed_;
+    progress_.Clear();
     Complain("{}: {}", reader_.Describe(record), score.error);
   }
 
@@ -149,6 +160,8 @@ class Printer {
  private:
   const Flags& flags_;
   const TextReader& reader_;
+  Output& output_;
+  Progress& progress_;
   uint64_t num_texts_ = 0, num_failed_ = 0, num_chars_ = 0;
   double nats_ = 0;
 };
@@ -186,16 +199,21 @@ int Run(const Flags& flags) {
     request.context = std::make_shared<TextRecord>(std::move(*record));
     return request;
   };
-  Printer printer(flags, reader);
+  StopOnSignals();
+  Output output(STDOUT_FILENO, "standard output");
+  Progress progress(!flags.quiet && !isatty(STDOUT_FILENO), "texts");
+  Printer printer(flags, reader, output, progress);
   const auto began = std::chrono::steady_clock::now();
-  ScoreAll(model, {.num_threads = num_threads}, next,
-           [&](const ScoreRequest& request, Score&& score) { printer.Print(request, score); });
+  const RunOptions options = {.num_threads = num_threads, .stop = &StopFlag(), .wake_next = [] { RequestStop(); }};
+  ScoreAll(model, options, next, [&](const ScoreRequest& request, Score&& score) { printer.Print(request, score); });
+  output.Close();
+  progress.Clear();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (!flags.quiet) {
     Complain("{}, {}, target {}", printer.Totals(seconds), Counted(static_cast<uint64_t>(num_threads), "thread"),
              CurrentTarget());
   }
-  return printer.failed() ? 1 : 0;
+  return ExitCode(printer.failed() ? 1 : 0);
 }
 
 }  // namespace

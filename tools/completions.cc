@@ -1,0 +1,102 @@
+// Completions in their formats; see completions.h.
+#include "tools/completions.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "engine/utf8.h"
+#include "tools/command.h"
+#include "tools/io.h"
+#include "tools/stop.h"
+
+namespace octavo::tools {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+const char* FinishName(Finish finish) {
+  switch (finish) {
+    case Finish::kLength:
+      return "length";
+    case Finish::kStop:
+      return "stop";
+    case Finish::kContext:
+      return "context";
+    case Finish::kError:
+      break;
+  }
+  return "error";
+}
+
+OrderedJson Record(const Origin& origin, const Completion& completion) {
+  const PromptRecord& prompt = *origin.prompt;
+  OrderedJson record = {
+      {"index", prompt.index},
+      {"sample", origin.sample},
+      {"id", prompt.id},
+      {"prompt", prompt.text ? OrderedJson(ReplaceInvalidUtf8(*prompt.text)) : OrderedJson(nullptr)},
+      {"text", completion.text},
+      {"finish", FinishName(completion.finish)},
+      {"chars", completion.num_chars},
+      {"logprob", completion.log_probability},
+  };
+  if (completion.finish == Finish::kError) {
+    record["error"] = completion.error;
+    record["line"] = prompt.line ? OrderedJson(*prompt.line) : OrderedJson(nullptr);
+  }
+  return record;
+}
+
+struct Stopped {};
+
+}  // namespace
+
+void CompletionWriter::Write(const GenerateRequest& request, const Completion& completion,
+                             std::optional<double> share) {
+  const Origin& origin = OriginOf(request);
+  if (format_ == "jsonl") {
+    output_.Write(JsonLine(Record(origin, completion)));
+  } else if (format_ == "lines") {
+    output_.Write(EscapeControls(completion.text) + '\n');
+  } else if (request.error.empty()) {
+    output_.Write(fmt::format("{}{}{}\n", began_ ? "\n" : "", *origin.prompt->text, completion.text));
+    began_ = true;
+  }
+  Count(origin, completion);
+  progress_.Show(num_completions_, num_chars_, share);
+}
+
+void CompletionWriter::Stream(const Model& model, const GenerateRequest& request, int num_threads) {
+  const Origin& origin = OriginOf(request);
+  if (request.error.empty()) WriteOut(*origin.prompt->text);
+  const auto show = [](std::string_view text) {
+    WriteOut(text);
+    if (StopFlag()) throw Stopped();
+  };
+  try {
+    const Completion completion = Generate(model, request, show, num_threads);
+    Count(origin, completion);
+  } catch (const Stopped&) {
+  }
+  if (request.error.empty()) WriteOut("\n");
+}
+
+std::string CompletionWriter::Totals(double seconds) const {
+  return fmt::format("{}{}, {} in {:.3f} s, {:.0f} characters a second", Counted(num_completions_, "completion"),
+                     num_failed_ > 0 ? fmt::format(" ({} failed)", num_failed_) : "", Counted(num_chars_, "character"),
+                     seconds, static_cast<double>(num_chars_) / seconds);
+}
+
+void CompletionWriter::Count(const Origin& origin, const Completion& completion) {
+  ++num_completions_;
+  num_chars_ += completion.num_chars;
+  if (completion.finish != Finish::kError) return;
+  ++num_failed_;
+  failed_ = true;
+  progress_.Clear();
+  Complain("{}: {}", reader_.Describe(*origin.prompt), completion.error);
+}
+
+}  // namespace octavo::tools

@@ -1,0 +1,52 @@
+// Completions on their way to the reader, in the format asked for, counted.
+#ifndef OCTAVO_TOOLS_COMPLETIONS_H_
+#define OCTAVO_TOOLS_COMPLETIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "engine/generate.h"
+#include "tools/output.h"
+#include "tools/progress.h"
+#include "tools/prompts.h"
+#include "tools/requests.h"
+
+namespace octavo::tools {
+
+class CompletionWriter {
+ public:
+  // `format` is text, lines or jsonl. The others must outlive the writer.
+  CompletionWriter(std::string format, const PromptReader& reader, Output& output, Progress& progress)
+      : format_(std::move(format)), reader_(reader), output_(output), progress_(progress) {}
+
+  // `share`: how much of the run is done, where that is known.
+  void Write(const GenerateRequest& request, const Completion& completion, std::optional<double> share);
+
+  // Counts a record that stands in the output already.
+  void Skip(const GenerateRequest& request) { failed_ |= !request.error.empty(); }
+
+  // As Write in the format text, but each character as soon as it is known, until a stop is asked for.
+  void Stream(const Model& model, const GenerateRequest& request, int num_threads);
+
+  bool failed() const { return failed_; }
+  uint64_t num_completions() const { return num_completions_; }
+
+  // "3 completions (1 failed), 40 characters in 0.002 s, 20000 characters a second"
+  std::string Totals(double seconds) const;
+
+ private:
+  void Count(const Origin& origin, const Completion& completion);
+
+  const std::string format_;
+  const PromptReader& reader_;
+  Output& output_;
+  Progress& progress_;
+  bool began_ = false, failed_ = false;
+  uint64_t num_completions_ = 0, num_failed_ = 0, num_chars_ = 0;
+};
+
+}  // namespace octavo::tools
+
+#endif  // OCTAVO_TOOLS_COMPLETIONS_H_

@@ -1,0 +1,93 @@
+// Records on their way out; see output.h.
+#include "tools/output.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "engine/error.h"
+#include "tools/io.h"
+#include "tools/stop.h"
+
+namespace octavo::tools {
+namespace {
+
+constexpr size_t kMostWaiting = size_t{4} << 20;
+
+}  // namespace
+
+Output::Output(int fd, std::string name) : fd_(fd), name_(std::move(name)), thread_([this] { Run(); }) {}
+
+Output::~Output() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Output::Write(std::string_view bytes) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return error_ || waiting_.size() < kMostWaiting; });
+  if (error_) std::rethrow_exception(error_);
+  waiting_ += bytes;
+  changed_.notify_all();
+}
+
+void Output::Close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  if (error_) std::rethrow_exception(error_);
+}
+
+void Output::Run() {
+  std::string batch;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return closing_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    batch.swap(waiting_);
+    changed_.notify_all();
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      WriteAll(batch);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    batch.clear();
+    lock.lock();
+    if (!error) continue;
+    error_ = error;
+    changed_.notify_all();
+    RequestStop();
+    return;
+  }
+}
+
+void Output::WriteAll(std::string_view bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd_, bytes.data(), bytes.size());
+    if (written >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(written));
+    } else if (errno == EAGAIN) {
+      pollfd wait = {fd_, POLLOUT, 0};  // somebody made it non-blocking
+      poll(&wait, 1, -1);
+    } else if (errno == EPIPE) {
+      throw ClosedPipe();
+    } else if (errno != EINTR) {
+      throw Error(fmt::format("cannot write to {}: {}", name_, std::strerror(errno)));
+    }
+  }
+}
+
+}  // namespace octavo::tools

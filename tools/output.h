@@ -1,0 +1,47 @@
+// Where records go: standard output, or a file that is at any moment a prefix of the whole run.
+#ifndef OCTAVO_TOOLS_OUTPUT_H_
+#define OCTAVO_TOOLS_OUTPUT_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace octavo::tools {
+
+// Writes records in order on a thread of its own, each as soon as the one before is out, so that neither a slow disk holds up the computing
+// nor a record waits for company. When writing fails, the run is asked to stop.
+class Output {
+ public:
+  // `fd` must stay open; `name` stands in messages.
+  Output(int fd, std::string name);
+
+  // Without Close, what is waiting is written and errors are lost.
+  ~Output();
+
+  // Blocks while megabytes wait. Throws what writing threw: ClosedPipe, or Error that says why.
+  void Write(std::string_view bytes);
+
+  // Waits until all is written; throws as Write.
+  void Close();
+
+ private:
+  void Run();
+  void WriteAll(std::string_view bytes) const;
+
+  const int fd_;
+  const std::string name_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string waiting_;
+  bool closing_ = false;
+  std::exception_ptr error_;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace octavo::tools
+
+#endif  // OCTAVO_TOOLS_OUTPUT_H_

@@ -1,0 +1,43 @@
+// A line on standard error that says how far a run is, when somebody watches.
+#ifndef OCTAVO_TOOLS_PROGRESS_H_
+#define OCTAVO_TOOLS_PROGRESS_H_
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace octavo::tools {
+
+class Progress {
+ public:
+  // `noun`: what is counted. Shows nothing unless `wanted` and standard error is a terminal.
+  Progress(bool wanted, std::string noun);
+
+  // Clears the line.
+  ~Progress();
+
+  // So many are done, with so many characters; `share` of the whole where it is known. Draws at most ten times a second, from the second
+  // second on. One thread at a time.
+  void Show(uint64_t done, uint64_t characters, std::optional<double> share);
+
+  void Clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const bool shown_;
+  const std::string noun_;
+  const Clock::time_point began_ = Clock::now();
+  Clock::time_point next_;
+  bool drawn_ = false;
+};
+
+// "[#####     ]  50%  1200 completions, 1.9 M characters/s, 0:41 left", without the bar where the share is not known.
+std::string ProgressLine(std::string_view noun, uint64_t done, uint64_t characters, std::optional<double> share,
+                         double seconds);
+
+}  // namespace octavo::tools
+
+#endif  // OCTAVO_TOOLS_PROGRESS_H_
