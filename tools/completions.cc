@@ -68,7 +68,7 @@ void CompletionWriter::Write(const GenerateRequest& request, const Completion& c
   progress_.Show(num_completions_, num_chars_, share);
 }
 
-void CompletionWriter::Stream(const Model& model, const GenerateRequest& request, int num_threads) {
+void CompletionWriter::Stream(const Model& model, const GenerateRequest& request, const RunOptions& options) {
   const Origin& origin = OriginOf(request);
   if (request.error.empty()) WriteOut(*origin.prompt->text);
   const auto show = [](std::string_view text) {
@@ -76,7 +76,7 @@ void CompletionWriter::Stream(const Model& model, const GenerateRequest& request
     if (StopFlag()) throw Stopped();
   };
   try {
-    const Completion completion = Generate(model, request, show, num_threads);
+    const Completion completion = Generate(model, request, show, options);
     Count(origin, completion);
   } catch (const Stopped&) {
   }

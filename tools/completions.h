@@ -28,7 +28,7 @@ class CompletionWriter {
   void Skip(const GenerateRequest& request) { failed_ |= !request.error.empty(); }
 
   // As Write in the format text, but each character as soon as it is known, until a stop is asked for.
-  void Stream(const Model& model, const GenerateRequest& request, int num_threads);
+  void Stream(const Model& model, const GenerateRequest& request, const RunOptions& options);
 
   bool failed() const { return failed_; }
   uint64_t num_completions() const { return num_completions_; }
