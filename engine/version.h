@@ -10,7 +10,7 @@ namespace octavo {
 std::string_view Version();
 
 // Counts changes of the text that a given model, seed and settings produce.
-constexpr int kNumericsVersion = 1;
+constexpr int kNumericsVersion = 2;
 
 }  // namespace octavo
 

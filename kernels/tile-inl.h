@@ -146,9 +146,10 @@ HWY_NOINLINE void RunPackedTile(const PackedTile& tile, size_t panel) {
   }
 }
 
-// Weights of this size stream from L3 or memory: the next tile is fetched while one is used. `baby` (43 MB) runs at 90% of peak then, at 67%
-// without; for what L2 holds the instruction is not free: up to 4% at width 32 (Zen 5).
-constexpr size_t kStreamedFloats = size_t{1} << 17;
+// Matrices of this size do not stay in L1 between two steps of a model: the next tile is fetched while one is used. `baby` (43 MB, from memory) runs
+// at 90% of peak then, at 67% without; `tiny` (124 KB in all, from L2) gains 3% end to end (Zen 5). Where weights are in L1 already, the
+// instruction costs up to 4% at width 32.
+constexpr size_t kStreamedFloats = size_t{1} << 10;
 
 // Runs tile `number` of `matrix` over `num_panels` panels of x, as many at once as registers allow; `to` says where its outputs go.
 template <TileStore kStore>
