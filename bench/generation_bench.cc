@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +15,7 @@
 
 #include "bench/benchmarks.h"
 #include "bench/measure.h"
+#include "engine/check/models.h"
 #include "engine/generate.h"
 #include "engine/model.h"
 #include "engine/score.h"
@@ -36,20 +37,22 @@ constexpr std::string_view kSonnet =
 
 constexpr double kUniformNats = 4.17;  // ln 65: what a model that knows nothing would need for a character
 
-// How much is written: `texts` times `chars` characters from the start character on.
-struct Amount {
+// What is written: `texts` times `chars` characters from the start character on.
+struct Writing {
+  std::shared_ptr<const Model> model;
   uint64_t texts, chars;
+  RunOptions options;
 };
 
-std::vector<Completion> Write(const Model& model, int num_threads, const Amount& amount) {
+std::vector<Completion> Write(const Writing& writing) {
   std::vector<Completion> completions;
   uint64_t begun = 0;
   GenerateAll(
-      model, {.num_threads = num_threads},
+      *writing.model, writing.options,
       [&]() -> std::optional<GenerateRequest> {
-        if (begun == amount.texts) return std::nullopt;
+        if (begun == writing.texts) return std::nullopt;
         GenerateRequest request;
-        request.options.max_chars = amount.chars;
+        request.options.max_chars = writing.chars;
         request.seed = 1;
         request.sequence = begun++;
         return request;
@@ -58,49 +61,68 @@ std::vector<Completion> Write(const Model& model, int num_threads, const Amount&
   return completions;
 }
 
-// Useful work of `count` characters from position 0 on: 2·(12·L·W² + W·V) + 4·L·W·(t + 1) for the character at position t.
+// Useful work of a text of `count` characters: 2·(12·L·W² + W·V) + 4·L·W·(t + 1) for the character at position t; behind the context T all T
+// positions, but of the last layer only keys and values of all and the rest of the last.
 double UsefulFlop(const ModelConfig& config, uint64_t count) {
   const double width = static_cast<double>(config.width), layers = static_cast<double>(config.num_layers),
-               n = static_cast<double>(count);
-  const double matrices = 2 * (12 * layers * width * width + width * static_cast<double>(config.vocabulary_size));
-  return n * matrices + 4 * layers * width * n * (n + 1) / 2;
+               context = static_cast<double>(config.context_length);
+  const double head = 2 * width * static_cast<double>(config.vocabulary_size), block = 24 * width * width;
+  const double n = std::min(static_cast<double>(count), context);
+  const double fitting = n * (layers * block + head) + 4 * layers * width * n * (n + 1) / 2;
+  const double whole_layer = context * block + 2 * width * context * (context + 1);
+  const double last_layer = 4 * width * width * context + (block - 4 * width * width) + 4 * width * context;
+  return fitting + (static_cast<double>(count) - n) * ((layers - 1) * whole_layer + last_layer + head);
+}
+
+// Bytes that one text alone reads for a character, at the middle of `count`: all weights, and the keys and values before it.
+double BytesPerChar(const ModelConfig& config, uint64_t count) {
+  const double width = static_cast<double>(config.width), layers = static_cast<double>(config.num_layers);
+  const double weights = 12 * layers * width * width + width * static_cast<double>(config.vocabulary_size);
+  return sizeof(float) * (weights + layers * width * static_cast<double>(count + 1));
 }
 
 // What is wrong with them, or nothing: scoring a text must give back the probability that generation reported of what it wrote.
-std::string CheckCompletions(const Model& model, const std::vector<Completion>& completions, const Amount& amount) {
-  if (completions.size() != amount.texts) return fmt::format("{} completions", completions.size());
-  for (const Completion& completion : completions) {
-    if (completion.num_chars != amount.chars) return fmt::format("{} characters", completion.num_chars);
+std::string CheckCompletions(const Writing& writing, const std::vector<Completion>& completions) {
+  const Model& model = *writing.model;
+  if (completions.size() != writing.texts) return fmt::format("{} completions", completions.size());
+  for (size_t i = 0; i < completions.size(); ++i) {
+    const Completion& completion = completions[i];
+    if (completion.num_chars != writing.chars) return fmt::format("{} characters", completion.num_chars);
+    if (i >= 8) continue;
     ScoreRequest request;
     request.text = model.vocabulary().Encode(completion.text);
     request.text.insert(request.text.begin(), model.start_token());
     // Behind the context the two read different windows, so there it only has to be possible.
-    const double nats = ScoreText(model, request).nats, written = -completion.log_probability;
-    const bool whole = amount.chars <= model.config().context_length;
+    const double nats = ScoreText(model, request, writing.options).nats, written = -completion.log_probability;
+    const bool whole = writing.chars <= model.config().context_length;
     const double least = whole ? nats * 0.999 : 0,
-                 most = whole ? nats * 1.001 : kUniformNats * static_cast<double>(amount.chars);
+                 most = whole ? nats * 1.001 : kUniformNats * static_cast<double>(writing.chars);
     if (!(written >= least && written <= most))
       return fmt::format("generation reported {} nats, scoring {}", written, nats);
   }
   return "";
 }
 
-void Generate(benchmark::State& state, const Model& model, int num_threads, const Amount& amount) {
-  if (const std::string wrong = CheckCompletions(model, Write(model, num_threads, amount), amount); !wrong.empty()) {
+// Runs and roofs are read in turn, on as many threads; the counters are of the medians.
+void Generate(benchmark::State& state, const Writing& writing) {
+  if (const std::string wrong = CheckCompletions(writing, Write(writing)); !wrong.empty()) {
     return state.SkipWithError(wrong.c_str());
   }
-  double peak = PeakFlops();
-  const auto began = std::chrono::steady_clock::now();
-  for (auto _ : state) benchmark::DoNotOptimize(Write(model, num_threads, amount).data());
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  peak = std::max(peak, PeakFlops());
-  if (amount.chars <= model.config().context_length) {
-    const double flop =
-        UsefulFlop(model.config(), amount.chars) * static_cast<double>(amount.texts * state.iterations());
-    state.counters["of_peak"] = flop / seconds / (peak * num_threads);
+  const bool streams = writing.texts == 1;
+  std::vector<double> seconds, peaks, bandwidths;
+  for (auto _ : state) {
+    peaks.push_back(ReadPeak(writing.options.num_threads));
+    if (streams) bandwidths.push_back(ReadMemory(writing.options.num_threads));
+    seconds.push_back(SecondsOf([&] { benchmark::DoNotOptimize(Write(writing).data()); }));
+    state.SetIterationTime(seconds.back());
   }
-  const double chars = static_cast<double>(amount.texts * amount.chars);
-  state.counters["chars/s"] = {chars, benchmark::Counter::kIsIterationInvariantRate};
+  const double texts = static_cast<double>(writing.texts), chars = static_cast<double>(writing.chars);
+  const double median = Median(seconds);
+  state.counters["chars/s"] = texts * chars / median;
+  state.counters["of_peak"] = texts * UsefulFlop(writing.model->config(), writing.chars) / median / Median(peaks);
+  if (streams)
+    state.counters["of_memory"] =
+        chars * BytesPerChar(writing.model->config(), writing.chars) / median / Median(bandwidths);
 }
 
 void ScoreSonnet(benchmark::State& state, const Model& model, int num_threads) {
@@ -129,37 +151,74 @@ void ScoreSonnet(benchmark::State& state, const Model& model, int num_threads) {
       !(nats / chars > 1 && nats / chars < 2.5)) {
     return state.SkipWithError(fmt::format("{} characters at {} nats", chars, nats / chars).c_str());
   }
+  std::vector<double> seconds;
   for (auto _ : state) {
-    score();
+    seconds.push_back(SecondsOf(score));
     benchmark::DoNotOptimize(nats);
+    state.SetIterationTime(seconds.back());
   }
-  state.counters["chars/s"] = {chars, benchmark::Counter::kIsIterationInvariantRate};
+  state.counters["chars/s"] = chars / Median(seconds);
+}
+
+// A model of random weights, made when it is first needed.
+std::shared_ptr<const Model> RandomModelOf(const Shape& shape) {
+  static std::map<std::string, std::shared_ptr<const Model>> models;
+  std::shared_ptr<const Model>& model = models[shape.name];
+  if (!model) {
+    ModelConfig config;
+    config.width = shape.width;
+    config.num_heads = shape.num_heads;
+    config.num_layers = shape.num_layers;
+    config.context_length = shape.context_length;
+    config.vocabulary_size = shape.vocabulary_size;
+    config.activation = ActivationKind::kGeluTanh;
+    check::Random random(1);
+    model = std::make_shared<const Model>(check::RandomModel(random, config));
+  }
+  return model;
+}
+
+void Register(const std::string& name, const std::string& target, const std::function<void(benchmark::State&)>& run) {
+  const auto on_target = [=](benchmark::State& state) {
+    UseTarget(target);
+    run(state);
+    UseBestTarget();
+  };
+  benchmark::RegisterBenchmark(name.c_str(), on_target)->UseManualTime()->Unit(benchmark::kMillisecond);
 }
 
 }  // namespace
 
 void RegisterGeneration() {
-  const auto model = std::make_shared<const Model>(Model::Open("tiny"));
+  const auto tiny = std::make_shared<const Model>(Model::Open("tiny"));
   const int all_threads = DefaultThreads().count;
   for (const std::string& target : RunnableTargets()) {
     for (const int threads : all_threads > 1 ? std::vector{1, all_threads} : std::vector{1}) {
-      const std::string suffix = threads > 1 ? fmt::format("/{}", threads) : "";
+      const std::string suffix = "/" + target + (threads > 1 ? fmt::format("/{}", threads) : "");
       const auto add = [&](const std::string& name, const std::function<void(benchmark::State&)>& run) {
-        const auto on_target = [run, target](benchmark::State& state) {
-          UseTarget(target);
-          run(state);
-          UseBestTarget();
-        };
-        benchmark::RegisterBenchmark((name + "/tiny/" + target + suffix).c_str(), on_target)
-            ->UseRealTime()
-            ->Unit(benchmark::kMillisecond);
+        Register(name + suffix, target, run);
       };
-      // Texts that fit the context, and longer ones under the exact window rule; enough of them to fill every thread's lanes.
-      const uint64_t texts = 64 * static_cast<uint64_t>(threads);
-      const Amount fitting = {16 * texts, model->config().context_length}, sliding = {texts, 200};
-      add("generate/text", [=](benchmark::State& state) { Generate(state, *model, threads, fitting); });
-      add("generate/slide", [=](benchmark::State& state) { Generate(state, *model, threads, sliding); });
-      add("score/text", [=](benchmark::State& state) { ScoreSonnet(state, *model, threads); });
+      const auto write = [&](const std::string& name, const std::function<std::shared_ptr<const Model>()>& model,
+                             uint64_t texts, uint64_t chars, KvPrecision kv = KvPrecision::kF32) {
+        add(name, [=](benchmark::State& state) {
+          Generate(state, {model(), texts, chars, {.num_threads = threads, .kv = kv}});
+        });
+      };
+      const auto tiny_model = [tiny] { return tiny; };
+      // Enough texts to fill every thread's lanes many times.
+      const uint64_t many = 1024 * static_cast<uint64_t>(threads);
+      write("generate/text/tiny", tiny_model, many, tiny->config().context_length);
+      write("generate/text-bf16/tiny", tiny_model, many, tiny->config().context_length, KvPrecision::kBf16);
+      write("generate/slide/tiny", tiny_model, 64 * static_cast<uint64_t>(threads), 500);
+      if (HasFusedMultiplyAdd(target)) {
+        write(
+            "generate/text/small", [] { return RandomModelOf(kSmall); }, 1024, kSmall.context_length);
+        write(
+            "generate/batch64/baby", [] { return RandomModelOf(kBaby); }, 64, 128);
+        write(
+            "generate/batch1/baby", [] { return RandomModelOf(kBaby); }, 1, 128);
+      }
+      add("score/text/tiny", [=](benchmark::State& state) { ScoreSonnet(state, *tiny, threads); });
     }
   }
 }

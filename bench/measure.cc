@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <numeric>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,21 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double SecondsSince(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
-
-template <typename Run>
-double SecondsOf(const Run& run) {
-  const auto began = Clock::now();
-  run();
-  return SecondsSince(began);
-}
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // Bytes/s read from 512 KiB, which no L1 and nearly every L2 holds; one short reading.
 double ReadL2() {
   static const AlignedFloats data = RandomFloats(size_t{1} << 17);
@@ -40,13 +27,6 @@ double ReadL2() {
     for (int i = 0; i < kPasses; ++i) benchmark::DoNotOptimize(ProbeRead(data.data(), data.size()));
   });
   return static_cast<double>(kPasses * data.size() * sizeof(float)) / seconds;
-}
-
-// Multiply-adds in registers, FLOP/s; one short reading.
-double ReadPeak() {
-  constexpr size_t kRounds = 50000;
-  const double seconds = SecondsOf([] { benchmark::DoNotOptimize(ProbeMultiplyAdd(kRounds)); });
-  return static_cast<double>(kRounds * ProbeFlopPerRound()) / seconds;
 }
 
 // What is wrong with a family on the current target, once a run.
@@ -63,6 +43,16 @@ const std::string& CheckOnce(const std::string& family, const std::string& targe
   return found->second;
 }
 
+// The sum of what `read` gives on each of num_threads threads at once.
+double ReadOnThreads(int num_threads, const std::function<double(int)>& read) {
+  std::vector<double> rates(static_cast<size_t>(num_threads));
+  std::vector<std::thread> threads;
+  for (int i = 1; i < num_threads; ++i) threads.emplace_back([&, i] { rates[static_cast<size_t>(i)] = read(i); });
+  rates[0] = read(0);
+  for (std::thread& thread : threads) thread.join();
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
+}
+
 // A kernel's seconds and the roofs, each the median of readings taken in turn, so that what others take of the machine, or a
 // clock that changes, meets both alike.
 struct Readings {
@@ -76,7 +66,7 @@ Readings Interleave(const Work& work, bool has_roofs, const std::function<void()
   const int runs = std::max(1, static_cast<int>(kReadingSeconds / std::max(SecondsOf(run), 1e-9)));
   std::vector<double> seconds, peaks, l2s;
   for (int i = 0; i < kReadings; ++i) {
-    peaks.push_back(has_roofs && work.flop > 0 ? ReadPeak() : 0);
+    peaks.push_back(has_roofs && work.flop > 0 ? ReadPeak(1) : 0);
     if (has_roofs && work.l2_bytes > 0) {
       l2s.push_back(ReadL2());
       run();  // back into the caches
@@ -108,10 +98,35 @@ void Register(const std::string& name, const std::function<void(benchmark::State
 
 }  // namespace
 
-double PeakFlops() {
-  std::vector<double> peaks;
-  for (int i = 0; i < 15; ++i) peaks.push_back(ReadPeak());
-  return Median(peaks);
+double SecondsOf(const std::function<void()>& run) {
+  const auto began = Clock::now();
+  run();
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double ReadPeak(int num_threads) {
+  return ReadOnThreads(num_threads, [](int) {
+    constexpr size_t kRounds = 50000;
+    const double seconds = SecondsOf([] { benchmark::DoNotOptimize(ProbeMultiplyAdd(kRounds)); });
+    return static_cast<double>(kRounds * ProbeFlopPerRound()) / seconds;
+  });
+}
+
+double ReadMemory(int num_threads) {
+  constexpr size_t kFloats = size_t{16} << 20;
+  static std::vector<AlignedFloats> data;
+  while (data.size() < static_cast<size_t>(num_threads)) data.push_back(RandomFloats(kFloats));
+  return ReadOnThreads(num_threads, [](int i) {
+    const AlignedFloats& own = data[static_cast<size_t>(i)];
+    const double seconds = SecondsOf([&] { benchmark::DoNotOptimize(ProbeRead(own.data(), own.size())); });
+    return static_cast<double>(kFloats * sizeof(float)) / seconds;
+  });
 }
 
 void RegisterKernel(const std::string& family, const std::string& op, const std::string& shape, const Work& work,

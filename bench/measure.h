@@ -41,8 +41,13 @@ void RegisterKernel(const std::string& family, const std::string& op, const std:
 void RegisterReference(const std::string& family, const std::string& op, const std::string& shape, const Work& work,
                        const std::function<std::function<void()>()>& make);
 
-// FLOP/s of multiply-adds in registers on the current target, one thread.
-double PeakFlops();
+// One short reading of what `num_threads` threads can do at once on the current target: FLOP/s of multiply-adds in registers, and bytes/s read
+// from memory, 64 MiB a thread.
+double ReadPeak(int num_threads);
+double ReadMemory(int num_threads);
+
+double Median(std::vector<double> values);
+double SecondsOf(const std::function<void()>& run);
 
 // Numbers about as large as those in a trained model, the same in every run.
 AlignedFloats RandomFloats(size_t count, float scale = 1);

@@ -31,21 +31,22 @@ struct AlignedAllocator {
 
 using AlignedFloats = std::vector<float, AlignedAllocator<float>>;
 
-// Floats that hold anything at first: the system gives large blocks of memory page by page, as they are first written.
-class UntouchedFloats {
+// Numbers that hold anything at first: the system gives large blocks of memory page by page, as they are first written.
+template <typename T>
+class Untouched {
  public:
-  UntouchedFloats() = default;
-  explicit UntouchedFloats(size_t count) : data_(AlignedAllocator<float>().allocate(count)), size_(count) {}
+  Untouched() = default;
+  explicit Untouched(size_t count) : data_(AlignedAllocator<T>().allocate(count)), size_(count) {}
 
-  float* data() { return data_.get(); }
-  const float* data() const { return data_.get(); }
+  T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
   size_t size() const { return size_; }
 
  private:
   struct Free {
-    void operator()(float* data) const { AlignedAllocator<float>().deallocate(data, 0); }
+    void operator()(T* data) const { AlignedAllocator<T>().deallocate(data, 0); }
   };
-  std::unique_ptr<float[], Free> data_;
+  std::unique_ptr<T[], Free> data_;
   size_t size_ = 0;
 };
 

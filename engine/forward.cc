@@ -2,8 +2,11 @@
 #include "engine/forward.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
+#include <new>
 #include <numeric>
+#include <type_traits>
 
 #include "engine/fail.h"
 #include "engine/packed_weights.h"
@@ -107,8 +110,8 @@ void AttendText(const Team* team, const float* table, size_t rows, size_t first_
 
 }  // namespace
 
-TextPass::TextPass(const Model& model, const Team* team)
-    : model_(model), team_(team), tables_(model.config().num_layers) {}
+TextPass::TextPass(const Model& model, const Team* team, KvPrecision kv)
+    : model_(model), team_(team), kv_(kv), tables_(model.config().num_layers) {}
 
 void TextPass::Read(std::span<const TokenId> tokens, size_t first_needed, float* weights) {
   const ModelConfig& config = model_.config();
@@ -134,6 +137,8 @@ void TextPass::Read(std::span<const TokenId> tokens, size_t first_needed, float*
     Normalize(parameters.layers[i].ln_1, config, work_.x.data(), rows, work_.normed.data());
     MultiplyQkv(team_, work_.normed.data(), rows, model_.packed().layers[i].c_attn.matrix(), config, part(0), part(1),
                 part(2));
+    for (size_t panel = 0; kv_ == KvPrecision::kBf16 && panel < NumPanels(rows); ++panel)
+      RoundToBfloat16(table + panel * panel_stride + width * kPanelRows, 2 * width);
     AttendText(team_, table, rows, first_panel, config, weights, work_);
     FinishBlock(model_, team_, i, rows, first_panel, work_);
     if (weights) weights += heads * rows * rows;
@@ -150,35 +155,48 @@ const float* TextPass::Table(size_t layer, size_t panel) const {
   return tables_[layer].data() + panel * 3 * model_.config().width * kPanelRows;
 }
 
-StepPass::StepPass(const Model& model, size_t num_panels, const Team* team)
-    : model_(model), team_(team), num_panels_(num_panels) {
+StepPass::StepPass(const Model& model, size_t num_panels, const Team* team, KvPrecision kv)
+    : model_(model), team_(team), num_panels_(num_panels), kv_(kv) {
   const ModelConfig& config = model.config();
-  const size_t bytes = CacheBytes(config, num_panels);
+  const size_t bytes = CacheBytes(config, num_panels, kv), count = bytes / 2 / sizeof(float);
+  Resize(work_, num_lanes(), config);
+  q_.resize(PanelFloats(num_lanes(), config.width));
+  work_.scratch.resize(PanelFloats(config.context_length, kPanelRows) * MaxPieces(team));
   try {
-    keys_ = UntouchedFloats(bytes / sizeof(float) / 2);
-    values_ = UntouchedFloats(bytes / sizeof(float) / 2);
+    if (kv == KvPrecision::kF32) {
+      keys_ = Untouched<float>(count);
+      values_ = Untouched<float>(count);
+    } else {
+      paired_keys_ = Untouched<uint32_t>(count);
+      paired_values_ = Untouched<uint32_t>(count);
+      new_keys_.resize(q_.size());
+      new_values_.resize(q_.size());
+    }
   } catch (const std::bad_alloc&) {
     Fail("the keys and values of {} texts of {} characters take {} bytes, more than there is memory",
          num_panels * kPanelRows, config.context_length, bytes);
   }
-  Resize(work_, num_lanes(), config);
-  q_.resize(PanelFloats(num_lanes(), config.width));
-  work_.scratch.resize(PanelFloats(config.context_length, kPanelRows) * MaxPieces(team));
 }
 
-size_t StepPass::CacheBytes(const ModelConfig& config, size_t num_panels) {
+size_t StepPass::CacheBytes(const ModelConfig& config, size_t num_panels, KvPrecision kv) {
   size_t bytes = 2 * sizeof(float) * kPanelRows;
-  for (const size_t factor : {num_panels, config.num_layers, config.context_length, config.width}) {
+  const size_t words = kv == KvPrecision::kF32 ? config.head_size() : NumPairs(config.head_size());
+  for (const size_t factor : {num_panels, config.num_layers, config.context_length, config.num_heads, words}) {
     if (__builtin_mul_overflow(bytes, factor, &bytes)) {
-      Fail("{} layers, context {} and width {} need more bytes for keys and values than there are", config.num_layers,
-           config.context_length, config.width);
+      Fail("{} layers, context {} and width {} need more bytes for keys and values than can be counted",
+           config.num_layers, config.context_length, config.width);
     }
   }
   return bytes;
 }
 
+size_t StepPass::HeadStride() const {
+  const size_t size = model_.config().head_size();
+  return model_.config().context_length * (kv_ == KvPrecision::kF32 ? size : NumPairs(size)) * kPanelRows;
+}
+
 size_t StepPass::CacheOffset(size_t layer, size_t panel) const {
-  return (layer * num_panels_ + panel) * model_.config().context_length * model_.config().width * kPanelRows;
+  return (layer * num_panels_ + panel) * model_.config().num_heads * HeadStride();
 }
 
 size_t StepPass::PreviousSlot(size_t back) const {
@@ -189,30 +207,44 @@ size_t StepPass::PreviousSlot(size_t back) const {
 float* StepPass::Step(const int32_t* tokens, const int32_t* positions, size_t num_live) {
   const ModelConfig& config = model_.config();
   const Weights& parameters = model_.weights();
-  const size_t width = config.width, size = config.head_size(), slots = config.context_length;
-  newest_slot_ = newest_slot_ + 1 == slots ? 0 : newest_slot_ + 1;
-  const auto cache_part = [&](UntouchedFloats& part, size_t layer) {
-    return HeadLayout{part.data() + CacheOffset(layer, 0) + newest_slot_ * size * kPanelRows, CacheOffset(0, 1),
-                      slots * size * kPanelRows};
-  };
-  const HeadLayout q{q_.data(), width * kPanelRows, size * kPanelRows};
-
-  Embed(tokens, positions, num_live, parameters.wte.data(), parameters.wpe.data(), width, work_.x.data());
+  newest_slot_ = newest_slot_ + 1 == config.context_length ? 0 : newest_slot_ + 1;
+  Embed(tokens, positions, num_live, parameters.wte.data(), parameters.wpe.data(), config.width, work_.x.data());
   for (size_t i = 0; i < config.num_layers; ++i) {
     Normalize(parameters.layers[i].ln_1, config, work_.x.data(), num_live, work_.normed.data());
-    MultiplyQkv(team_, work_.normed.data(), num_live, model_.packed().layers[i].c_attn.matrix(), config, q,
-                cache_part(keys_, i), cache_part(values_, i));
+    Project(i, num_live);
     Attend(i, positions, num_live);
     FinishBlock(model_, team_, i, num_live, 0, work_);
   }
   return Head(model_, team_, work_.x.data(), num_live, work_);
 }
 
+void StepPass::Project(size_t layer, size_t num_live) {
+  const ModelConfig& config = model_.config();
+  const size_t width = config.width, size = config.head_size();
+  const auto panels_of = [&](AlignedFloats& part) {
+    return HeadLayout{part.data(), width * kPanelRows, size * kPanelRows};
+  };
+  const auto newest_of = [&](Untouched<float>& part) {
+    return HeadLayout{part.data() + CacheOffset(layer, 0) + newest_slot_ * size * kPanelRows, CacheOffset(0, 1),
+                      HeadStride()};
+  };
+  const bool is_paired = kv_ == KvPrecision::kBf16;
+  MultiplyQkv(team_, work_.normed.data(), num_live, model_.packed().layers[layer].c_attn.matrix(), config,
+              panels_of(q_), is_paired ? panels_of(new_keys_) : newest_of(keys_),
+              is_paired ? panels_of(new_values_) : newest_of(values_));
+  for (size_t panel = 0; is_paired && panel < NumPanels(num_live); ++panel) {
+    const size_t from = panel * width * kPanelRows;
+    const size_t to = CacheOffset(layer, panel) + newest_slot_ * NumPairs(size) * kPanelRows;
+    StorePairs(new_keys_.data() + from, config.num_heads, size, paired_keys_.data() + to, HeadStride());
+    StorePairs(new_values_.data() + from, config.num_heads, size, paired_values_.data() + to, HeadStride());
+  }
+}
+
 // Attention of each lane over its own slots; pieces are heads of panels.
 void StepPass::Attend(size_t layer, const int32_t* positions, size_t num_live) {
   const ModelConfig& config = model_.config();
   const size_t heads = config.num_heads, size = config.head_size(), slots = config.context_length;
-  const size_t panels = NumPanels(num_live), head_stride = slots * size * kPanelRows;
+  const size_t panels = NumPanels(num_live);
   double characters = 0;
   for (size_t r = 0; r < num_live; ++r) characters += positions[r] + 1;
   const double bytes = 2 * sizeof(float) * characters * static_cast<double>(config.width);
@@ -225,10 +257,17 @@ void StepPass::Attend(size_t layer, const int32_t* positions, size_t num_live) {
         const size_t lane = panel * kPanelRows + r;
         lengths[r] = lane < num_live ? positions[lane] + 1 : 1;
       }
-      const size_t first = CacheOffset(layer, panel) + head * head_stride;
-      const DecodeCache cache{keys_.data() + first, values_.data() + first, head_stride, slots, newest_slot_};
+      const size_t first = CacheOffset(layer, panel) + head * HeadStride();
       const size_t offset = (panel * config.width + head * size) * kPanelRows;
-      DecodeAttention(q_.data() + offset, cache, lengths, count, size, work_.mixed.data() + offset, scratch);
+      const auto attend = [&](const auto* keys, const auto* values) {
+        const DecodeCacheOf cache{keys + first, values + first, HeadStride(), slots, newest_slot_};
+        DecodeAttention(q_.data() + offset, cache, lengths, count, size, work_.mixed.data() + offset, scratch);
+      };
+      if (kv_ == KvPrecision::kF32) {
+        attend(keys_.data(), values_.data());
+      } else {
+        attend(paired_keys_.data(), paired_values_.data());
+      }
       begin += count;
     }
   });
@@ -236,20 +275,39 @@ void StepPass::Attend(size_t layer, const int32_t* positions, size_t num_live) {
 
 void StepPass::Load(size_t lane, const TextPass& pass, size_t count) {
   const ModelConfig& config = model_.config();
-  const size_t width = config.width, size = config.head_size(), head_stride = config.context_length * size * kPanelRows;
-  const size_t panel = lane / kPanelRows, row = lane % kPanelRows;
-  for (size_t i = 0; i < config.num_layers; ++i) {
-    float* keys = keys_.data() + CacheOffset(i, panel) + row;
-    float* values = values_.data() + CacheOffset(i, panel) + row;
+  const size_t width = config.width, size = config.head_size(), panel = lane / kPanelRows, row = lane % kPanelRows;
+  // Part 1 of the tables, keys, or part 2, values.
+  const auto fill = [&](auto* cache, size_t layer, size_t part) {
+    using Element = std::remove_pointer_t<decltype(cache)>;
+    constexpr size_t kNumbers = std::is_same_v<Element, float> ? 1 : 2;
+    const size_t elements = (size + kNumbers - 1) / kNumbers;
+    cache += CacheOffset(layer, panel) + row;
     for (size_t t = 0; t < count; ++t) {
       // The next step takes the slot behind newest_slot_; position count - 1 belongs in newest_slot_ itself.
-      const size_t slot = PreviousSlot(count - 1 - t) * size * kPanelRows;
-      const float* from = pass.Table(i, t / kPanelRows) + width * kPanelRows + t % kPanelRows;
-      for (size_t f = 0; f < width; ++f) {
-        const size_t to = f / size * head_stride + slot + f % size * kPanelRows;
-        keys[to] = from[f * kPanelRows];
-        values[to] = from[(width + f) * kPanelRows];
+      const size_t slot = PreviousSlot(count - 1 - t) * elements * kPanelRows;
+      const float* from = pass.Table(layer, t / kPanelRows) + part * width * kPanelRows + t % kPanelRows;
+      for (size_t h = 0; h < config.num_heads; ++h, from += size * kPanelRows) {
+        for (size_t i = 0; i < elements; ++i) {
+          Element& to = cache[h * HeadStride() + slot + i * kPanelRows];
+          const float* number = from + i * kNumbers * kPanelRows;
+          if constexpr (kNumbers == 1) {
+            to = *number;
+          } else {
+            // They are rounded already.
+            const uint32_t odd = 2 * i + 1 < size ? std::bit_cast<uint32_t>(number[kPanelRows]) : 0;
+            to = std::bit_cast<uint32_t>(*number) >> 16 | odd;
+          }
+        }
       }
+    }
+  };
+  for (size_t i = 0; i < config.num_layers; ++i) {
+    if (kv_ == KvPrecision::kF32) {
+      fill(keys_.data(), i, 1);
+      fill(values_.data(), i, 2);
+    } else {
+      fill(paired_keys_.data(), i, 1);
+      fill(paired_values_.data(), i, 2);
     }
   }
 }

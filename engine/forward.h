@@ -10,6 +10,7 @@
 
 #include "engine/aligned.h"
 #include "engine/model.h"
+#include "engine/run_options.h"
 #include "kernels/panel.h"
 
 namespace octavo {
@@ -30,7 +31,7 @@ struct Workspace {
 class TextPass {
  public:
   // `model` and `team`, whose threads share the work, must outlive the pass; null: one thread.
-  explicit TextPass(const Model& model, const Team* team = nullptr);
+  explicit TextPass(const Model& model, const Team* team = nullptr, KvPrecision kv = KvPrecision::kF32);
 
   // Reads `tokens`, 1 to context_length of them. Only positions from `first_needed` on will be asked for logits, which saves work in the
   // last layer. `weights`, if not null, gets [layers, heads, T, T], T = tokens.size(); first_needed must be 0 then.
@@ -45,6 +46,7 @@ class TextPass {
  private:
   const Model& model_;
   const Team* team_;
+  const KvPrecision kv_;
   size_t length_ = 0;
   Workspace work_;
   std::vector<AlignedFloats> tables_;  // by layer: panels of positions, 3·width features
@@ -55,10 +57,10 @@ class TextPass {
 class StepPass {
  public:
   // As TextPass. Memory for the cache is only taken where it is used. Throws Error when there is not enough address space.
-  StepPass(const Model& model, size_t num_panels, const Team* team = nullptr);
+  StepPass(const Model& model, size_t num_panels, const Team* team = nullptr, KvPrecision kv = KvPrecision::kF32);
 
-  // What the cache of `num_panels` panels takes at most: 2·layers·context·width·16 floats each. Throws Error when that is no number.
-  static size_t CacheBytes(const ModelConfig& config, size_t num_panels);
+  // What the cache of `num_panels` panels takes at most: 2·layers·context·width·16 numbers each. Throws Error when that is no number.
+  static size_t CacheBytes(const ModelConfig& config, size_t num_panels, KvPrecision kv);
 
   size_t num_lanes() const { return num_panels_ * kPanelRows; }
 
@@ -70,17 +72,23 @@ class StepPass {
   void Load(size_t lane, const TextPass& pass, size_t count);
 
  private:
+  // In numbers or, for bfloat16, pairs.
+  size_t HeadStride() const;
   size_t CacheOffset(size_t layer, size_t panel) const;
   size_t PreviousSlot(size_t back) const;
-
+  // Queries to q_, keys and values to the newest slot.
+  void Project(size_t layer, size_t num_live);
   void Attend(size_t layer, const int32_t* positions, size_t num_live);
 
   const Model& model_;
   const Team* team_;
   const size_t num_panels_;
+  const KvPrecision kv_;
   size_t newest_slot_ = 0;
-  UntouchedFloats keys_, values_;  // [layers][panels][heads][slots][head_size][16]
+  Untouched<float> keys_, values_;                   // [layers][panels][heads][slots][head_size][16]
+  Untouched<uint32_t> paired_keys_, paired_values_;  // [layers][panels][heads][slots][pairs][16]
   AlignedFloats q_;
+  AlignedFloats new_keys_, new_values_;  // of a step, before they are paired
   Workspace work_;
 };
 

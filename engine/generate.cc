@@ -16,7 +16,7 @@ namespace octavo {
 namespace {
 
 // Panels of sequences that one group steps together: each weight that is broadcast then feeds four multiply-adds.
-constexpr size_t kPanelsPerGroup = 4;
+constexpr size_t kPanelsPerGroup = 2;
 
 // Keys and values of all groups of a run take at most this; beyond it, groups get fewer panels, then there are fewer groups, whose
 // threads share the work of a step.
@@ -26,9 +26,9 @@ struct Layout {
   size_t num_groups, num_panels;
 };
 
-Layout ChooseLayout(const Model& model, int num_threads) {
-  const size_t threads = static_cast<size_t>(num_threads);
-  const size_t panels = std::max<size_t>(1, kCacheBytes / StepPass::CacheBytes(model.config(), 1));
+Layout ChooseLayout(const Model& model, const RunOptions& options) {
+  const size_t threads = static_cast<size_t>(options.num_threads);
+  const size_t panels = std::max<size_t>(1, kCacheBytes / StepPass::CacheBytes(model.config(), 1, options.kv));
   const size_t per_group = std::clamp<size_t>(panels / threads, 1, kPanelsPerGroup);
   return {std::clamp<size_t>(panels / per_group, 1, threads), per_group};
 }
@@ -48,7 +48,7 @@ void CheckOptions(const GenerateOptions& options) {
 }
 
 Completion Generate(const Model& model, const GenerateRequest& request,
-                    const std::function<void(std::string_view)>& on_text, int num_threads) {
+                    const std::function<void(std::string_view)>& on_text, const RunOptions& options) {
   if (request.error.empty()) CheckOptions(request.options);  // an error may be about the options
   Completion result;
   bool given = false;
@@ -59,8 +59,8 @@ Completion Generate(const Model& model, const GenerateRequest& request,
       },
       [&](uint64_t, GenerateRequest&&, Completion&& completion) { result = std::move(completion); },
       [] { return false; }};
-  const Team team(num_threads);
-  team.Execute([&] { Group(model, team, 1, queue, on_text ? &on_text : nullptr).Run(); });
+  const Team team(options.num_threads);
+  team.Execute([&] { Group(model, team, 1, options.kv, queue, on_text ? &on_text : nullptr).Run(); });
   return result;
 }
 
@@ -68,7 +68,7 @@ LaneUse GenerateAll(const Model& model, const RunOptions& options,
                     const std::function<std::optional<GenerateRequest>()>& next,
                     const std::function<void(const GenerateRequest&, Completion&&)>& emit) {
   using Queue = OrderedQueue<GenerateRequest, Completion>;
-  const Layout layout = ChooseLayout(model, options.num_threads);
+  const Layout layout = ChooseLayout(model, options);
   const size_t lanes = layout.num_groups * layout.num_panels * kPanelRows;
   const Queue::Next next_checked = [&] {
     std::optional<GenerateRequest> request = next();
@@ -86,7 +86,7 @@ LaneUse GenerateAll(const Model& model, const RunOptions& options,
   std::vector<LaneUse> uses(layout.num_groups);
   team.ForEach(layout.num_groups, [&](size_t i) {
     try {
-      uses[i] = Group(model, team, layout.num_panels, view, nullptr).Run();
+      uses[i] = Group(model, team, layout.num_panels, options.kv, view, nullptr).Run();
     } catch (...) {
       queue.Abort(std::current_exception());
     }

@@ -54,10 +54,10 @@ struct Completion {
 void CheckOptions(const GenerateOptions& options);
 
 // Writes one completion. `on_text` gets the text piece by piece as soon as no stop string can cut it off any more; what it throws is thrown
-// on. With several threads, the work inside a step is shared where the model is large enough.
-// Depends on nothing but model, prompt, options, seed and sequence. Throws Error for bad options and when memory does not suffice.
+// on. With several threads, the work inside a step is shared where the model is large enough. `options`: threads and precision count.
+// Depends on nothing but model, prompt, options, seed, sequence and precision. Throws Error for bad options and when memory does not suffice.
 Completion Generate(const Model& model, const GenerateRequest& request,
-                    const std::function<void(std::string_view)>& on_text = nullptr, int num_threads = 1);
+                    const std::function<void(std::string_view)>& on_text = nullptr, const RunOptions& options = {});
 
 // How well the lanes of a run were used.
 struct LaneUse {

@@ -39,12 +39,13 @@ struct PanelRequest {
 
 }  // namespace
 
-Group::Group(const Model& model, const Team& team, size_t num_panels, Queue queue, const TextSink* on_text)
+Group::Group(const Model& model, const Team& team, size_t num_panels, KvPrecision kv, Queue queue,
+             const TextSink* on_text)
     : model_(model),
       queue_(std::move(queue)),
       on_text_(on_text),
-      step_pass_(model, num_panels, &team),
-      text_pass_(model, &team),
+      step_pass_(model, num_panels, &team, kv),
+      text_pass_(model, &team, kv),
       slots_(step_pass_.num_lanes()),
       tokens_(slots_.size()),
       positions_(slots_.size()),

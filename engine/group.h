@@ -27,7 +27,7 @@ class Group {
   };
 
   // Throws Error when memory does not suffice. `model` and `team` must outlive the group.
-  Group(const Model& model, const Team& team, size_t num_panels, Queue queue, const TextSink* on_text);
+  Group(const Model& model, const Team& team, size_t num_panels, KvPrecision kv, Queue queue, const TextSink* on_text);
 
   // Until the queue gives nothing more and every lane is done.
   LaneUse Run();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/fail.h"
+#include "engine/float_control.h"
 #include "engine/json.h"
 #include "engine/packed_weights.h"
 #include "engine/safetensors.h"
@@ -80,6 +81,7 @@ std::string ReadText(const std::filesystem::path& path) {
 
 Model Build(const Safetensors& file, std::string_view config_text, std::vector<std::string> entries,
             std::string_view config_where, std::string_view vocabulary_where, std::string_view where) {
+  const DefaultFloatControl control;  // parameters are converted to float
   ModelConfig config = ParseConfig(config_text, entries.size(), config_where);
   Vocabulary vocabulary(std::move(entries), config, vocabulary_where);
   StorageInfo storage;

@@ -7,8 +7,12 @@
 
 namespace octavo {
 
+// Precision of the keys and values that attention reads: bfloat16 halves the memory they take and stream through, and changes the text.
+enum class KvPrecision { kF32, kBf16 };
+
 struct RunOptions {
   int num_threads = 1;
+  KvPrecision kv = KvPrecision::kF32;
 
   // When true, no further request is begun; those begun are finished and handed over. Anyone may set it at any time, a signal handler too.
   const std::atomic<bool>* stop = nullptr;

@@ -41,7 +41,7 @@ void ScoreWindow(TextPass& pass, const Model& model, std::span<const TokenId> te
 // Passes that are free: windows of a text may run on other threads than the text's own.
 class PassPool {
  public:
-  explicit PassPool(const Model& model) : model_(model) {}
+  PassPool(const Model& model, KvPrecision kv) : model_(model), kv_(kv) {}
 
   template <typename Use>
   void With(const Use& use) {
@@ -53,7 +53,7 @@ class PassPool {
         free_.pop_back();
       }
     }
-    if (!pass) pass = std::make_unique<TextPass>(model_);
+    if (!pass) pass = std::make_unique<TextPass>(model_, nullptr, kv_);
     use(*pass);
     const std::lock_guard lock(mutex_);
     free_.push_back(std::move(pass));
@@ -61,6 +61,7 @@ class PassPool {
 
  private:
   const Model& model_;
+  const KvPrecision kv_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<TextPass>> free_;
 };
@@ -113,9 +114,9 @@ void CheckStride(const Model& model, size_t stride) {
   }
 }
 
-Score ScoreText(const Model& model, const ScoreRequest& request, int num_threads) {
-  PassPool passes(model);
-  const Team team(num_threads);
+Score ScoreText(const Model& model, const ScoreRequest& request, const RunOptions& options) {
+  PassPool passes(model, options.kv);
+  const Team team(options.num_threads);
   Score score;
   team.Execute([&] { score = ScoreWith(passes, team, model, request); });
   return score;
@@ -124,7 +125,7 @@ Score ScoreText(const Model& model, const ScoreRequest& request, int num_threads
 void ScoreAll(const Model& model, const RunOptions& options, const std::function<std::optional<ScoreRequest>()>& next,
               const std::function<void(const ScoreRequest&, Score&&)>& emit) {
   const size_t num_workers = static_cast<size_t>(options.num_threads);
-  PassPool passes(model);
+  PassPool passes(model, options.kv);
   OrderedQueue<ScoreRequest, Score> queue(next, emit, options, num_workers, 64 * num_workers);
   const Team team(options.num_threads);
   team.ForEach(num_workers, [&](size_t) {

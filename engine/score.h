@@ -35,7 +35,7 @@ struct Score {
 void CheckStride(const Model& model, size_t stride);
 
 // Scores one text; its windows are shared by the threads. Result.error is set when logits are not finite.
-Score ScoreText(const Model& model, const ScoreRequest& request, int num_threads = 1);
+Score ScoreText(const Model& model, const ScoreRequest& request, const RunOptions& options = {});
 
 // As GenerateAll: in order, in parallel, in bounded memory. At most 64 texts a thread are in flight.
 void ScoreAll(const Model& model, const RunOptions& options, const std::function<std::optional<ScoreRequest>()>& next,

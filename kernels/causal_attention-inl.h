@@ -81,8 +81,8 @@ HWY_INLINE hn::Mask<DF> MayRead(size_t s, size_t v) {
 }
 
 // All raw scores of a query panel and the largest that each row may read: `full` keys, and `diagonal` more in the panel of its own.
-HWY_INLINE void CausalScores(const Head& head, size_t full, size_t diagonal, float* raw,
-                             VF (&largest)[kVectorsPerPanel]) {
+OCTAVO_INLINE_BODY void CausalScores(const Head& head, size_t full, size_t diagonal, float* raw,
+                                     VF (&largest)[kVectorsPerPanel]) {
   const DF d;
   VF unused[kVectorsPerPanel];
   for (size_t v = 0; v < kVectorsPerPanel; ++v) unused[v] = largest[v] = hn::Set(d, -HUGE_VALF);
@@ -129,7 +129,7 @@ HWY_INLINE void CausalMixKeys(float* HWY_RESTRICT weights, const float* HWY_REST
   }
 }
 
-// The same over `count` keys of a panel.
+// The same over `count` keys of a panel; only its own, where kDiagonal, may have less than all.
 template <size_t kOutputs, bool kDiagonal, bool kWeigh>
 HWY_INLINE void CausalMixPanel(float* weights, const float* values, size_t count, Softmaxer& softmaxer,
                                VF (&sum)[kOutputs][kVectorsPerPanel]) {
@@ -137,14 +137,15 @@ HWY_INLINE void CausalMixPanel(float* weights, const float* values, size_t count
   for (; s + kWeighKeys <= count; s += kWeighKeys) {
     CausalMixKeys<kOutputs, kWeighKeys, kDiagonal, kWeigh>(weights, values, s, softmaxer, sum);
   }
-  for (; kWeighKeys > 1 && s < count; ++s)
-    CausalMixKeys<kOutputs, 1, kDiagonal, kWeigh>(weights, values, s, softmaxer, sum);
+  if constexpr (kDiagonal && kWeighKeys > 1) {
+    for (; s < count; ++s) CausalMixKeys<kOutputs, 1, kDiagonal, kWeigh>(weights, values, s, softmaxer, sum);
+  }
 }
 
 // out[n] = Σ_s weight[s] · value[s, n] / Σ_s weight[s] for kOutputs numbers from `values` on.
 template <size_t kOutputs, bool kWeigh>
-HWY_INLINE void CausalMix(float* weights, const float* values, size_t panel_stride, size_t full, size_t diagonal,
-                          Softmaxer& softmaxer, float* out) {
+OCTAVO_INLINE_BODY void CausalMix(float* weights, const float* values, size_t panel_stride, size_t full,
+                                  size_t diagonal, Softmaxer& softmaxer, float* out) {
   const DF d;
   VF sum[kOutputs][kVectorsPerPanel];
   OCTAVO_UNROLL

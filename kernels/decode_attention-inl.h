@@ -20,26 +20,58 @@ namespace HWY_NAMESPACE {
 constexpr size_t kChains = kManyRegisters ? 8 : 4;
 constexpr size_t kDecodeBlock = HWY_MAX(size_t{1}, kChains / kVectorsPerPanel);
 
+// Numbers of a head in the two forms of the cache: as floats, and as pairs of bfloat16.
+HWY_INLINE size_t SlotSize(const float*, size_t head_size) { return head_size; }
+HWY_INLINE size_t SlotSize(const uint32_t*, size_t head_size) { return NumPairs(head_size); }
+
+// Elements from a slot's first number to its number i, which is even for pairs.
+HWY_INLINE size_t SkipNumbers(const float*, size_t i) { return i * kPanelRows; }
+HWY_INLINE size_t SkipNumbers(const uint32_t*, size_t i) { return i / 2 * kPanelRows; }
+
+// Number i of a slot, vector v.
+HWY_INLINE VF LoadNumber(const float* HWY_RESTRICT slot, size_t i, size_t v) {
+  return hn::Load(DF(), slot + i * kPanelRows + v * kLanes);
+}
+HWY_INLINE VF LoadNumber(const uint32_t* HWY_RESTRICT slot, size_t i, size_t v) {
+  const hn::RebindToUnsigned<DF> du;
+  const auto pair = hn::Load(du, slot + i / 2 * kPanelRows + v * kLanes);
+  return hn::BitCast(DF(), i % 2 ? hn::And(pair, hn::Set(du, 0xFFFF0000u)) : hn::ShiftLeft<16>(pair));
+}
+
+// sum[b] += q_i · k_i of kBlock slots, whose keys follow each other.
+template <size_t kBlock, typename T>
+HWY_INLINE void AddProducts(const float* HWY_RESTRICT q, const T* HWY_RESTRICT keys, size_t slot_size, size_t i,
+                            VF (&sum)[kBlock][kVectorsPerPanel]) {
+  OCTAVO_UNROLL
+  for (size_t v = 0; v < kVectorsPerPanel; ++v) {
+    const VF query = hn::Load(DF(), q + i * kPanelRows + v * kLanes);
+    OCTAVO_UNROLL
+    for (size_t b = 0; b < kBlock; ++b) {
+      sum[b][v] = hn::MulAdd(query, LoadNumber(keys + b * slot_size * kPanelRows, i, v), sum[b][v]);
+    }
+  }
+}
+
 // raw[b] = q · k of slots b < kBlock, whose keys follow each other from `keys`; raises `largest` to them.
-template <size_t kBlock>
-HWY_INLINE void RawScores(const float* HWY_RESTRICT q, const float* HWY_RESTRICT keys, size_t head_size,
+template <size_t kBlock, typename T>
+HWY_INLINE void RawScores(const float* HWY_RESTRICT q, const T* HWY_RESTRICT keys, size_t head_size,
                           float* HWY_RESTRICT raw, VF (&largest)[kVectorsPerPanel]) {
   const DF d;
+  const size_t slot_size = SlotSize(keys, head_size);
   VF sum[kBlock][kVectorsPerPanel];
   OCTAVO_UNROLL
   for (size_t b = 0; b < kBlock; ++b) {
     OCTAVO_UNROLL
     for (size_t v = 0; v < kVectorsPerPanel; ++v) sum[b][v] = hn::Zero(d);
   }
-  for (size_t i = 0; i < head_size; ++i) {
-    OCTAVO_UNROLL
-    for (size_t v = 0; v < kVectorsPerPanel; ++v) {
-      const VF query = hn::Load(d, q + i * kPanelRows + v * kLanes);
-      OCTAVO_UNROLL
-      for (size_t b = 0; b < kBlock; ++b) {
-        sum[b][v] = hn::MulAdd(query, hn::Load(d, keys + (b * head_size + i) * kPanelRows + v * kLanes), sum[b][v]);
-      }
-    }
+  // By two, so that which half of a pair is wanted is known when this is compiled.
+  for (size_t i = 0; i + 2 <= head_size; i += 2) {
+    AddProducts<kBlock>(q + i * kPanelRows, keys + SkipNumbers(keys, i), slot_size, 0, sum);
+    AddProducts<kBlock>(q + i * kPanelRows, keys + SkipNumbers(keys, i), slot_size, 1, sum);
+  }
+  if (head_size % 2) {
+    const size_t i = head_size - 1;
+    AddProducts<kBlock>(q + i * kPanelRows, keys + SkipNumbers(keys, i), slot_size, 0, sum);
   }
   OCTAVO_UNROLL
   for (size_t b = 0; b < kBlock; ++b) {
@@ -68,15 +100,16 @@ struct SlotRange {
 };
 
 // Raw scores of slots [begin, end) of the range; the largest of each lane, whatever it may read of them.
-HWY_INLINE void RangeScores(const float* q, const float* keys, const SlotRange& slots, size_t begin, size_t end,
+template <typename T>
+HWY_INLINE void RangeScores(const float* q, const T* keys, const SlotRange& slots, size_t begin, size_t end,
                             size_t head_size, float* raw, VF (&largest)[kVectorsPerPanel]) {
-  const size_t slot_floats = head_size * kPanelRows;
+  const size_t slot_stride = SlotSize(keys, head_size) * kPanelRows;
   slots.ForRuns(begin, end, [&](size_t j, size_t slot, size_t n) HWY_ATTR {
     for (; n >= kDecodeBlock; n -= kDecodeBlock, j += kDecodeBlock, slot += kDecodeBlock) {
-      RawScores<kDecodeBlock>(q, keys + slot * slot_floats, head_size, raw + j * kPanelRows, largest);
+      RawScores<kDecodeBlock>(q, keys + slot * slot_stride, head_size, raw + j * kPanelRows, largest);
     }
     for (; n > 0; --n, ++j, ++slot)
-      RawScores<1>(q, keys + slot * slot_floats, head_size, raw + j * kPanelRows, largest);
+      RawScores<1>(q, keys + slot * slot_stride, head_size, raw + j * kPanelRows, largest);
   });
 }
 
@@ -84,7 +117,8 @@ HWY_INLINE void RangeScores(const float* q, const float* keys, const SlotRange& 
 HWY_INLINE hn::Mask<DF> HasBegun(size_t j, VF starts) { return hn::Ge(hn::Set(DF(), static_cast<float>(j)), starts); }
 
 // All raw scores and the largest that each lane reads. `starts` holds each lane's first j, `shared` the first that all lanes read.
-HWY_INLINE void AllRawScores(const float* q, const float* keys, const SlotRange& slots, size_t shared, size_t head_size,
+template <typename T>
+HWY_INLINE void AllRawScores(const float* q, const T* keys, const SlotRange& slots, size_t shared, size_t head_size,
                              const VF* starts, float* raw, VF (&largest)[kVectorsPerPanel]) {
   const DF d;
   const VF lowest = hn::Set(d, -HUGE_VALF);
@@ -103,12 +137,13 @@ HWY_INLINE void AllRawScores(const float* q, const float* keys, const SlotRange&
 // sum[b] += Σ weight · v[slot, b] over n slots, the first of them number j of the range; `weights` and `values` are at it. Where kSelect, only
 // lanes that have begun take part. Where kWeigh, the weights are made of the raw scores first, summed, and left in their place. One slot
 // at a time: four side by side, as in causal attention, ran at 169 ns a character of `tiny` where this takes 142 (Zen 5, AVX-512).
-template <size_t kBlock, bool kSelect, bool kWeigh>
-HWY_INLINE void MixRun(float* HWY_RESTRICT weights, const float* HWY_RESTRICT values, size_t head_size, size_t n,
-                       size_t j, const VF* starts, Softmaxer& softmaxer, VF (&sum)[kBlock][kVectorsPerPanel]) {
+template <size_t kBlock, bool kSelect, bool kWeigh, typename T>
+HWY_INLINE void MixRun(float* HWY_RESTRICT weights, const T* HWY_RESTRICT values, size_t parity, size_t head_size,
+                       size_t n, size_t j, const VF* starts, Softmaxer& softmaxer,
+                       VF (&sum)[kBlock][kVectorsPerPanel]) {
   const DF d;
   for (const float* end = weights + n * kPanelRows; weights != end;
-       weights += kPanelRows, values += head_size * kPanelRows, ++j) {
+       weights += kPanelRows, values += SlotSize(values, head_size) * kPanelRows, ++j) {
     VF weight[kVectorsPerPanel];
     if constexpr (kWeigh) {
       const auto keep = [&](size_t, size_t v, VF w)
@@ -122,7 +157,7 @@ HWY_INLINE void MixRun(float* HWY_RESTRICT weights, const float* HWY_RESTRICT va
     for (size_t b = 0; b < kBlock; ++b) {
       OCTAVO_UNROLL
       for (size_t v = 0; v < kVectorsPerPanel; ++v) {
-        VF value = hn::Load(d, values + b * kPanelRows + v * kLanes);
+        VF value = LoadNumber(values, b + parity, v);
         if constexpr (kSelect) value = hn::IfThenElseZero(HasBegun(j, starts[v]), value);
         sum[b][v] = hn::MulAdd(weight[v], value, sum[b][v]);
       }
@@ -130,8 +165,9 @@ HWY_INLINE void MixRun(float* HWY_RESTRICT weights, const float* HWY_RESTRICT va
   }
 }
 
-template <size_t kBlock, bool kWeigh>
-HWY_INLINE void Mix(float* weights, const float* values, const SlotRange& slots, size_t shared, size_t head_size,
+// out[i + b] for b < kBlock; i is even where kBlock is.
+template <size_t kBlock, bool kWeigh, typename T>
+HWY_INLINE void Mix(float* weights, const T* values, size_t i, const SlotRange& slots, size_t shared, size_t head_size,
                     const VF* starts, Softmaxer& softmaxer, float* out) {
   const DF d;
   VF sum[kBlock][kVectorsPerPanel];
@@ -140,14 +176,17 @@ HWY_INLINE void Mix(float* weights, const float* values, const SlotRange& slots,
     OCTAVO_UNROLL
     for (size_t v = 0; v < kVectorsPerPanel; ++v) sum[b][v] = hn::Zero(d);
   }
-  const size_t slot_floats = head_size * kPanelRows;
+  const size_t slot_stride = SlotSize(values, head_size) * kPanelRows;
+  const size_t parity = kBlock == 1 ? i % 2 : 0;
+  values += SkipNumbers(values, i - parity);
+  out += i * kPanelRows;
   slots.ForRuns(0, shared, [&](size_t j, size_t slot, size_t n) HWY_ATTR {
-    MixRun<kBlock, true, kWeigh>(weights + j * kPanelRows, values + slot * slot_floats, head_size, n, j, starts,
+    MixRun<kBlock, true, kWeigh>(weights + j * kPanelRows, values + slot * slot_stride, parity, head_size, n, j, starts,
                                  softmaxer, sum);
   });
   slots.ForRuns(shared, slots.count, [&](size_t j, size_t slot, size_t n) HWY_ATTR {
-    MixRun<kBlock, false, kWeigh>(weights + j * kPanelRows, values + slot * slot_floats, head_size, n, j, starts,
-                                  softmaxer, sum);
+    MixRun<kBlock, false, kWeigh>(weights + j * kPanelRows, values + slot * slot_stride, parity, head_size, n, j,
+                                  starts, softmaxer, sum);
   });
   OCTAVO_UNROLL
   for (size_t v = 0; v < kVectorsPerPanel; ++v) {
@@ -157,8 +196,9 @@ HWY_INLINE void Mix(float* weights, const float* values, const SlotRange& slots,
   }
 }
 
-HWY_NOINLINE void DecodeAttention(const float* q, const DecodeCache& cache, const int32_t* lengths, size_t num_heads,
-                                  size_t head_size, float* out, float* scratch) {
+template <typename T>
+HWY_INLINE void AttendCache(const float* q, const DecodeCacheOf<T>& cache, const int32_t* lengths, size_t num_heads,
+                            size_t head_size, float* out, float* scratch) {
   const DF d;
   size_t longest = 0, shortest = cache.num_slots;
   for (size_t r = 0; r < kPanelRows; ++r) {
@@ -177,24 +217,67 @@ HWY_NOINLINE void DecodeAttention(const float* q, const DecodeCache& cache, cons
 
   for (size_t h = 0; h < num_heads; ++h) {
     const size_t feature = h * head_size * kPanelRows;
-    const float* values = cache.values + h * cache.head_stride;
+    const T* values = cache.values + h * cache.head_stride;
     float* to = out + feature;
     VF largest[kVectorsPerPanel];
     AllRawScores(q + feature, cache.keys + h * cache.head_stride, slots, shared, head_size, starts, scratch, largest);
     Softmaxer softmaxer(scale, largest);
-    size_t i = HWY_MIN(head_size, kDecodeBlock);
-    if (i == kDecodeBlock) {
-      Mix<kDecodeBlock, true>(scratch, values, slots, shared, head_size, starts, softmaxer, to);
+    // The first block makes the weights.
+    size_t i = 0;
+    if (head_size >= kDecodeBlock) {
+      Mix<kDecodeBlock, true>(scratch, values, i, slots, shared, head_size, starts, softmaxer, to);
+      i = kDecodeBlock;
     } else {
-      Mix<1, true>(scratch, values, slots, shared, head_size, starts, softmaxer, to);
+      Mix<1, true>(scratch, values, i, slots, shared, head_size, starts, softmaxer, to);
       i = 1;
     }
-    for (; i + kDecodeBlock <= head_size; i += kDecodeBlock) {
-      Mix<kDecodeBlock, false>(scratch, values + i * kPanelRows, slots, shared, head_size, starts, softmaxer,
-                               to + i * kPanelRows);
-    }
-    for (; i < head_size; ++i) {
-      Mix<1, false>(scratch, values + i * kPanelRows, slots, shared, head_size, starts, softmaxer, to + i * kPanelRows);
+    for (; kDecodeBlock > 1 && i + kDecodeBlock <= head_size && i % 2 == 0; i += kDecodeBlock)
+      Mix<kDecodeBlock, false>(scratch, values, i, slots, shared, head_size, starts, softmaxer, to);
+    for (; i < head_size; ++i) Mix<1, false>(scratch, values, i, slots, shared, head_size, starts, softmaxer, to);
+  }
+}
+
+HWY_NOINLINE void DecodeAttention(const float* q, const DecodeCache& cache, const int32_t* lengths, size_t num_heads,
+                                  size_t head_size, float* out, float* scratch) {
+  AttendCache(q, cache, lengths, num_heads, head_size, out, scratch);
+}
+
+HWY_NOINLINE void PairedDecodeAttention(const float* q, const PairedDecodeCache& cache, const int32_t* lengths,
+                                        size_t num_heads, size_t head_size, float* out, float* scratch) {
+  AttendCache(q, cache, lengths, num_heads, head_size, out, scratch);
+}
+
+// The bits of x as bfloat16 in the upper half, rounded to nearest, ties to even; zeros below. NaN is kept from becoming an infinity.
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<DF>> Bfloat16Bits(VF x) {
+  const hn::RebindToUnsigned<DF> du;
+  const auto bits = hn::BitCast(du, x);
+  const auto tie = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+  const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7FFF)), tie);
+  const auto quiet = hn::Or(bits, hn::Set(du, 0x400000));
+  const auto chosen = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), quiet, rounded);
+  return hn::And(chosen, hn::Set(du, 0xFFFF0000u));
+}
+
+HWY_NOINLINE void RoundToBfloat16(float* x, size_t count) {
+  const DF d;
+  for (float* end = x + count * kPanelRows; x != end; x += kLanes)
+    hn::Store(hn::BitCast(d, Bfloat16Bits(hn::Load(d, x))), d, x);
+}
+
+HWY_NOINLINE void StorePairs(const float* from, size_t num_heads, size_t head_size, uint32_t* to, size_t head_stride) {
+  const DF d;
+  const hn::RebindToUnsigned<DF> du;
+  for (size_t h = 0; h < num_heads; ++h, to += head_stride) {
+    uint32_t* word = to;
+    for (size_t i = 0; i < head_size; i += 2, from += kPanelRows) {
+      const bool has_odd = i + 1 < head_size;
+      for (size_t v = 0; v < kPanelRows; v += kLanes) {
+        const auto even = hn::ShiftRight<16>(Bfloat16Bits(hn::Load(d, from + v)));
+        const auto odd = has_odd ? Bfloat16Bits(hn::Load(d, from + kPanelRows + v)) : hn::Zero(du);
+        hn::Store(hn::Or(even, odd), du, word + v);
+      }
+      word += kPanelRows;
+      if (has_odd) from += kPanelRows;
     }
   }
 }

@@ -11,10 +11,24 @@
 namespace octavo {
 
 HWY_EXPORT(DecodeAttention);
+HWY_EXPORT(PairedDecodeAttention);
+HWY_EXPORT(RoundToBfloat16);
+HWY_EXPORT(StorePairs);
 
 void DecodeAttention(const float* q, const DecodeCache& cache, const int32_t* lengths, size_t num_heads,
                      size_t head_size, float* out, float* scratch) {
   HWY_DYNAMIC_DISPATCH(DecodeAttention)(q, cache, lengths, num_heads, head_size, out, scratch);
+}
+
+void DecodeAttention(const float* q, const PairedDecodeCache& cache, const int32_t* lengths, size_t num_heads,
+                     size_t head_size, float* out, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(PairedDecodeAttention)(q, cache, lengths, num_heads, head_size, out, scratch);
+}
+
+void RoundToBfloat16(float* x, size_t count) { HWY_DYNAMIC_DISPATCH(RoundToBfloat16)(x, count); }
+
+void StorePairs(const float* from, size_t num_heads, size_t head_size, uint32_t* to, size_t head_stride) {
+  HWY_DYNAMIC_DISPATCH(StorePairs)(from, num_heads, head_size, to, head_stride);
 }
 
 }  // namespace octavo

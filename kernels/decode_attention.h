@@ -14,13 +14,24 @@ namespace octavo {
 //
 //   slot     0                          1                …   num_slots - 1
 //            [i 0: 16 lanes][i 1: …] …  [i 0: …] …
-struct DecodeCache {
-  const float* keys = nullptr;  // aligned to 64 bytes, as are values
-  const float* values = nullptr;
-  size_t head_stride = 0;  // at least num_slots · head_size · 16
+template <typename T>
+struct DecodeCacheOf {
+  const T* keys = nullptr;  // aligned to 64 bytes, as are values
+  const T* values = nullptr;
+  size_t head_stride = 0;  // at least num_slots · size · 16, where size is head_size or, for pairs, NumPairs(head_size)
   size_t num_slots = 0;
   size_t newest_slot = 0;
 };
+using DecodeCache = DecodeCacheOf<float>;
+
+// The same in half the memory: numbers 2·i and 2·i + 1 of a head as one word of two bfloat16, the even one in the low half, and `size` words a slot
+// and lane. The odd half of an odd head's last word is 0.
+//
+//   bit      31 … 16        15 … 0
+//            number 2·i+1   number 2·i
+using PairedDecodeCache = DecodeCacheOf<uint32_t>;
+
+constexpr size_t NumPairs(size_t head_size) { return (head_size + 1) / 2; }
 
 // Per lane r and head h, with n = lengths[r], S = head_size, over the lane's last n slots s, oldest first:
 //   weight[s] = exp(q · k[s] / sqrt(S) - largest) / Σ;  out[h·S + i] = Σ_s weight[s] · v[s, i]
@@ -34,6 +45,16 @@ struct DecodeCache {
 // Cost: 4 · num_heads · head_size · length FLOP a lane; 128 · num_heads · head_size · max length bytes read, which is what bounds it.
 void DecodeAttention(const float* q, const DecodeCache& cache, const int32_t* lengths, size_t num_heads,
                      size_t head_size, float* out, float* scratch);
+
+// As above, over numbers that were rounded: the same bits as over a DecodeCache that holds them so. Half the bytes.
+void DecodeAttention(const float* q, const PairedDecodeCache& cache, const int32_t* lengths, size_t num_heads,
+                     size_t head_size, float* out, float* scratch);
+
+// Rounds 16·count floats to bfloat16 in place, to nearest, ties to even; NaN stays NaN. `x` is aligned to 64 bytes.
+void RoundToBfloat16(float* x, size_t count);
+
+// Writes a slot: panel `from` of num_heads · head_size features, rounded, as pairs; word i of head h to `to` + h·head_stride + 16·i.
+void StorePairs(const float* from, size_t num_heads, size_t head_size, uint32_t* to, size_t head_stride);
 
 }  // namespace octavo
 

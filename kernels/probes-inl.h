@@ -38,18 +38,22 @@ HWY_NOINLINE float ProbeMultiplyAdd(size_t rounds) {
 
 HWY_NOINLINE size_t ProbeFlopPerRound() { return 2 * kProbeChains * kLanes; }
 
+// Two streams: memory gives 30% more to them than to one, L2 the same (Zen 5).
 HWY_NOINLINE float ProbeRead(const float* HWY_RESTRICT data, size_t count) {
   const DF d;
-  constexpr size_t kSums = 8;
-  VF sum[kSums];
+  constexpr size_t kStreams = 2, kLoads = 4;  // a stream and round
+  VF sum[kStreams * kLoads];
   OCTAVO_UNROLL
-  for (size_t i = 0; i < kSums; ++i) sum[i] = hn::Zero(d);
-  for (const float* end = data + count; data != end; data += kSums * kLanes) {
+  for (size_t i = 0; i < kStreams * kLoads; ++i) sum[i] = hn::Zero(d);
+  const size_t stream = count / kStreams;
+  for (size_t at = 0; at < stream; at += kLoads * kLanes) {
     OCTAVO_UNROLL
-    for (size_t i = 0; i < kSums; ++i) sum[i] = hn::Add(sum[i], hn::Load(d, data + i * kLanes));
+    for (size_t i = 0; i < kStreams * kLoads; ++i) {
+      sum[i] = hn::Add(sum[i], hn::Load(d, data + i / kLoads * stream + at + i % kLoads * kLanes));
+    }
   }
   OCTAVO_UNROLL
-  for (size_t i = 1; i < kSums; ++i) sum[0] = hn::Add(sum[0], sum[i]);
+  for (size_t i = 1; i < kStreams * kLoads; ++i) sum[0] = hn::Add(sum[0], sum[i]);
   return hn::GetLane(sum[0]);
 }
 

@@ -66,7 +66,7 @@ void UseBestTarget() { UseTarget(Name(Bits(Runnable()).front())); }
 
 bool HasFusedMultiplyAdd(std::string_view name) {
   const std::string upper = Upper(name);
-  return upper == "AVX2" || upper == "AVX3" || upper == "NEON";
+  return upper == "AVX2" || upper == "AVX3" || upper == "NEON" || upper == "NEON_WITHOUT_AES";
 }
 
 }  // namespace octavo

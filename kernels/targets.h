@@ -8,7 +8,8 @@
 
 namespace octavo {
 
-// Names, best first: AVX3, AVX2, SSE4, SSSE3 on x86-64, NEON on AArch64, and "scalar", the portable one, where it is compiled in.
+// Names, best first: AVX3, AVX2, SSE4, SSSE3 on x86-64, NEON (newer versions of Highway: and NEON_WITHOUT_AES) on AArch64, and "scalar", the
+// portable one, where it is compiled in.
 std::vector<std::string> CompiledTargets();
 
 // Those that this CPU runs; never empty where the baseline of the build runs.
@@ -24,7 +25,7 @@ bool UseTarget(std::string_view name);
 // Back to the best one.
 void UseBestTarget();
 
-// Whether the target has fused multiply-add: all that have give the same bits.
+// Whether the target has fused multiply-add: all that have give the same bits, and so do all that have not.
 bool HasFusedMultiplyAdd(std::string_view name);
 
 }  // namespace octavo

@@ -196,6 +196,7 @@ TEST_F(RefusalTest, FlagsThatDiffer) {
       {{"--top-k", "3"}, "its settings.top_k is 0, that of this run 3"},
       {{"--top-p", "0.5"}, "its settings.top_p is 1.0, that of this run 0.5"},
       {{"--overflow", "restart"}, "its settings.overflow is \"slide\", that of this run \"restart\""},
+      {{"--kv", "bf16"}, "its settings.kv is \"f32\", that of this run \"bf16\""},
       {{"--unknown", "skip"}, "its prompts.unknown is \"error\", that of this run \"skip\""},
       {{"--format", "jsonl"}, "its format is \"lines\", that of this run \"jsonl\""},
       {{"--input-format", "jsonl"}, "its prompts.json_lines is false, that of this run true"},

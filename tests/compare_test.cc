@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <numbers>
 #include <string>
@@ -15,6 +17,7 @@ namespace octavo::test {
 namespace {
 
 using check::Guarded;
+using check::kOddStart;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -102,6 +105,16 @@ TEST(Guarded, StartsAsNaNAndSeesAWriteInFront) {
   EXPECT_TRUE(buffer.Intact());
   reinterpret_cast<std::byte*>(buffer.data())[-1] = std::byte{0};
   EXPECT_FALSE(buffer.Intact());
+}
+
+TEST(Guarded, StartsOneElementBehindAnAlignedAddressWhenAsked) {
+  for (const size_t count : {0, 1, 16, 33, 1024}) {
+    Guarded<float> buffer(count, kOddStart);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, sizeof(float));
+    EXPECT_TRUE(buffer.Intact());
+    reinterpret_cast<std::byte*>(buffer.data() + count)[0] = std::byte{0};
+    EXPECT_FALSE(buffer.Intact());
+  }
 }
 
 TEST(GuardedDeathTest, EndsAtAnUnreadablePage) {

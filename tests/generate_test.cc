@@ -109,6 +109,45 @@ TEST(Independence, ThreadsAndOrderChangeNothing) {
   for (size_t i = 0; i < 5; ++i) EXPECT_TRUE(Same(five[i], reversed[10 + i]));
 }
 
+// Requests that share nothing: temperature, cuts, seeds, stops, window rules, prompts and lengths all differ within a panel.
+std::vector<GenerateRequest> MixedRequests(const Model& model, size_t count) {
+  const std::string letter(model.vocabulary().text(static_cast<TokenId>(model.vocabulary().size() - 1)));
+  const std::vector<std::vector<std::string>> stops = {{}, {letter}, {}, {letter + letter, "\n" + letter}};
+  std::vector<GenerateRequest> requests;
+  for (uint64_t i = 0; i < count; ++i) {
+    Random random(i);
+    GenerateRequest& request = requests.emplace_back(Request(model, "", random.Between(1, 60), i));
+    request.prompt = random.Tokens(random.Below(40), model.vocabulary().size());
+    request.seed = random.Below(3);
+    request.options.sampling.temperature = std::vector{0.0, 1.0, 1e-30, 0.7, 1.0}[random.Below(5)];
+    request.options.sampling.top_k = std::vector<uint64_t>{0, 1, 3, 0, 100'000}[random.Below(5)];
+    request.options.sampling.top_p = std::vector{1.0, 0.5, 1.0, 0.93, 1e-9}[random.Below(5)];
+    request.options.stops = stops[random.Below(stops.size())];
+    request.options.overflow = std::vector{Overflow::kSlide, Overflow::kRestart, Overflow::kStop}[random.Below(3)];
+  }
+  return requests;
+}
+
+TEST(Independence, NeighboursWithOtherOptionsChangeNothing) {
+  std::set<Finish> seen;
+  for (const Model& model : {RandomModel(M8Shape()), RandomModel(ModdShape())}) {
+    // One panel; and more lanes than a group has, so that lanes are used again.
+    for (const size_t count : {16, 90}) {
+      std::vector<GenerateRequest> requests = MixedRequests(model, count);
+      const std::vector<Completion> alone = Alone(model, requests);
+      const std::vector<Completion> together = RunAll(model, requests, 1);
+      std::reverse(requests.begin(), requests.end());
+      const std::vector<Completion> reversed = RunAll(model, requests, 2);
+      for (size_t i = 0; i < count; ++i) {
+        EXPECT_TRUE(Same(together[i], alone[i])) << "request " << i;
+        EXPECT_TRUE(Same(reversed[count - 1 - i], alone[i])) << "request " << i;
+        seen.insert(alone[i].finish);
+      }
+    }
+  }
+  EXPECT_EQ(seen, (std::set{Finish::kLength, Finish::kStop, Finish::kContext}));
+}
+
 // ---- draws ----
 
 TEST(Draws, DependOnSeedAndSequence) {

@@ -1,5 +1,6 @@
-// The draw: every rule of sample.h against another way to compute it, and the edges of temperature, top-k and top-p.
-#include "kernels/reference/sample.h"
+// The draw: every rule of sample.h against another way to compute it, and the edges of temperature, top-k and top-p, by the scalar
+// reference and by the vector kernel on every target.
+#include "kernels/sample.h"
 
 #include <gtest/gtest.h>
 
@@ -11,12 +12,15 @@
 #include <set>
 #include <vector>
 
+#include "engine/aligned.h"
 #include "engine/check/guarded.h"
 #include "engine/error.h"
 #include "engine/philox.h"
 #include "engine/sampling.h"
+#include "kernels/panel.h"
+#include "kernels/reference/sample.h"
+#include "kernels/targets.h"
 #include "tests/testing/compare.h"
-
 #include "tests/testing/random.h"
 #include "tests/testing/vector_kernel.h"
 
@@ -31,25 +35,80 @@ struct Rule {
   float top_p = 1;
 };
 
-int32_t Draw(const std::vector<float>& logits, const Rule& rule, float uniform) {
+int32_t DrawByReference(const std::vector<float>& logits, const Rule& rule, float uniform) {
   std::vector<float> scratch(2 * logits.size(), std::numeric_limits<float>::quiet_NaN());
   std::vector<int32_t> order(logits.size(), -1);
   return reference::Sample(logits.data(), logits.size(), rule.temperature, rule.top_k, rule.top_p, uniform,
                            scratch.data(), order.data());
 }
 
-// How often each id comes out over `count` evenly spaced uniform numbers.
-std::map<int32_t, int> Frequencies(const std::vector<float>& logits, const Rule& rule, int count = 4096) {
-  std::map<int32_t, int> frequencies;
-  for (int i = 0; i < count; ++i) ++frequencies[Draw(logits, rule, static_cast<float>(i) / static_cast<float>(count))];
-  return frequencies;
+// The same logits and rule in all 16 rows, each row with a uniform number of its own.
+std::vector<int32_t> DrawByKernel(const std::vector<float>& logits, const Rule& rule,
+                                  const std::vector<float>& uniforms) {
+  const size_t count = logits.size();
+  AlignedFloats panel(kPanelRows * count), scratch(kPanelRows * count);
+  for (size_t i = 0; i < count; ++i) std::fill_n(panel.begin() + static_cast<ptrdiff_t>(i * kPanelRows), 16, logits[i]);
+  const int32_t k = static_cast<int32_t>(std::min<uint64_t>(rule.top_k, std::numeric_limits<int32_t>::max()));
+  const std::vector<float> temperature(kPanelRows, rule.temperature), top_p(kPanelRows, rule.top_p);
+  const std::vector<int32_t> top_k(kPanelRows, k);
+  std::vector<int32_t> drawn;
+  for (size_t begin = 0; begin < uniforms.size(); begin += kPanelRows) {
+    std::vector<float> uniform(kPanelRows);
+    for (size_t r = 0; r < kPanelRows; ++r) uniform[r] = uniforms[std::min(begin + r, uniforms.size() - 1)];
+    int32_t ids[kPanelRows];
+    Sample(panel.data(), count, {temperature.data(), top_k.data(), top_p.data(), uniform.data()}, scratch.data(), ids);
+    drawn.insert(drawn.end(), ids, ids + kPanelRows);
+  }
+  drawn.resize(uniforms.size());
+  return drawn;
 }
 
-std::set<int32_t> Drawn(const std::vector<float>& logits, const Rule& rule) {
-  std::set<int32_t> ids;
-  for (const auto& [id, times] : Frequencies(logits, rule)) ids.insert(id);
-  return ids;
-}
+// By the reference, or by the vector kernel on a target. What these tests ask hangs on no rounding, unless it is the one of equal numbers,
+// so that all must give the same ids.
+class SampleTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  static constexpr const char* kReference = "reference";
+
+  void SetUp() override { ASSERT_TRUE(GetParam() == kReference || UseTarget(GetParam())); }
+  void TearDown() override { UseBestTarget(); }
+
+  static std::vector<int32_t> DrawEach(const std::vector<float>& logits, const Rule& rule,
+                                       const std::vector<float>& uniforms) {
+    if (GetParam() != kReference) return DrawByKernel(logits, rule, uniforms);
+    std::vector<int32_t> drawn;
+    for (const float uniform : uniforms) drawn.push_back(DrawByReference(logits, rule, uniform));
+    return drawn;
+  }
+
+  static int32_t Draw(const std::vector<float>& logits, const Rule& rule, float uniform) {
+    const std::vector<int32_t> drawn = DrawEach(logits, rule, std::vector<float>(kPanelRows, uniform));
+    EXPECT_EQ(std::count(drawn.begin(), drawn.end(), drawn[0]), static_cast<ptrdiff_t>(kPanelRows))
+        << "rows differ in what they draw";
+    return drawn[0];
+  }
+
+  // How often each id comes out over `count` evenly spaced uniform numbers.
+  static std::map<int32_t, int> Frequencies(const std::vector<float>& logits, const Rule& rule, int count = 4096) {
+    std::vector<float> uniforms;
+    for (int i = 0; i < count; ++i) uniforms.push_back(static_cast<float>(i) / static_cast<float>(count));
+    std::map<int32_t, int> frequencies;
+    for (const int32_t id : DrawEach(logits, rule, uniforms)) ++frequencies[id];
+    return frequencies;
+  }
+
+  static std::set<int32_t> Drawn(const std::vector<float>& logits, const Rule& rule) {
+    std::set<int32_t> ids;
+    for (const auto& [id, times] : Frequencies(logits, rule)) ids.insert(id);
+    return ids;
+  }
+
+ public:
+  static std::vector<std::string> Implementations() {
+    std::vector<std::string> names = RunnableTargets();
+    names.insert(names.begin(), kReference);
+    return names;
+  }
+};
 
 // The rules again: pairs are sorted once by (logit falling, id), cut twice, sorted back by id.
 int32_t Formula(const std::vector<float>& logits, const Rule& rule, float uniform) {
@@ -89,7 +148,7 @@ int32_t Formula(const std::vector<float>& logits, const Rule& rule, float unifor
   return entries.back().id;
 }
 
-TEST(Sample, AgreesWithTheRulesWrittenAnotherWay) {
+TEST(SampleReference, AgreesWithTheRulesWrittenAnotherWay) {
   Random random(1);
   for (int i = 0; i < 4000; ++i) {
     const size_t count = 1 + random.Below(70);
@@ -102,12 +161,12 @@ TEST(Sample, AgreesWithTheRulesWrittenAnotherWay) {
     if (random.Below(2)) rule.top_k = random.Below(count + 3);
     if (random.Below(2)) rule.top_p = static_cast<float>(random.Uniform(0.01, 1));
     const float uniform = static_cast<float>(random.Bits() >> 40) * 0x1p-24f;
-    EXPECT_EQ(Draw(logits, rule, uniform), Formula(logits, rule, uniform))
+    EXPECT_EQ(DrawByReference(logits, rule, uniform), Formula(logits, rule, uniform))
         << count << " logits, temperature " << rule.temperature << ", k " << rule.top_k << ", p " << rule.top_p;
   }
 }
 
-TEST(Sample, FollowsTheDistribution) {
+TEST_P(SampleTest, FollowsTheDistribution) {
   const std::vector<float> logits = {0, std::log(2.0f), std::log(5.0f), std::log(8.0f)};
   for (const auto& [id, weight] : std::map<int32_t, double>{{0, 1}, {1, 2}, {2, 5}, {3, 8}}) {
     EXPECT_NEAR(Frequencies(logits, {})[id], 4096 * weight / 16, 1);
@@ -119,7 +178,7 @@ TEST(Sample, FollowsTheDistribution) {
 }
 
 // Ids are drawn in id order: a larger uniform number never gives a smaller id.
-TEST(Sample, IsMonotonicInTheUniformNumber) {
+TEST_P(SampleTest, IsMonotonicInTheUniformNumber) {
   const std::vector<float> logits = Random(2).Floats(33, -2, 2);
   int32_t last = 0;
   for (int i = 0; i < 4096; ++i) {
@@ -130,17 +189,27 @@ TEST(Sample, IsMonotonicInTheUniformNumber) {
   EXPECT_GT(last, 16);
 }
 
-TEST(Sample, ThresholdsAreExact) {
+TEST_P(SampleTest, ThresholdsAreExact) {
   const std::vector<float> equal(4, 1.5f);
   // The first running sum that exceeds u · 4; reaching it is not enough.
   EXPECT_EQ(Draw(equal, {}, 0.25f), 1);
   EXPECT_EQ(Draw(equal, {}, std::nextafter(0.25f, 0.0f)), 0);
   EXPECT_EQ(Draw(equal, {}, 0), 0);
   EXPECT_EQ(Draw(equal, {}, 1 - 0x1p-24f), 3);
+  // At every running sum and just below it, with ids between that underflowed and add nothing.
+  std::vector<float> sparse(64, -1000);
+  for (size_t i = 2; i < 64; i += 4) sparse[i] = 3;
+  for (const Rule& rule : {Rule{}, Rule{1, 64, 1}, Rule{1, 40, 1}, Rule{0.3f, 0, 1}}) {
+    for (int i = 1; i < 16; ++i) {
+      const float sum = static_cast<float>(i) / 16;
+      EXPECT_EQ(Draw(sparse, rule, sum), 4 * i + 2) << "k " << rule.top_k;
+      EXPECT_EQ(Draw(sparse, rule, std::nextafter(sum, 0.0f)), 4 * i - 2) << "k " << rule.top_k;
+    }
+  }
 }
 
 // Where rounding keeps every running sum from exceeding the threshold, and where the last ids underflow, the last kept one it is.
-TEST(Sample, TheLastKeptIdIsTheFallback) {
+TEST_P(SampleTest, TheLastKeptIdIsTheFallback) {
   const float below_one = 1 - 0x1p-24f;
   for (size_t count = 1; count < 300; ++count) {
     const std::vector<float> logits = Random(count).Floats(count, -1, 1);
@@ -150,7 +219,7 @@ TEST(Sample, TheLastKeptIdIsTheFallback) {
   EXPECT_EQ(Draw({-1000, 0, -1000}, {}, 0), 1);
 }
 
-TEST(Sample, TemperatureZeroIsGreedy) {
+TEST_P(SampleTest, TemperatureZeroIsGreedy) {
   const std::vector<float> logits = {1, 3, 2, 3, -5};
   for (const float temperature : {0.0f, -0.0f, std::numeric_limits<float>::denorm_min(), 1e-40f}) {
     for (const float uniform : {0.0f, 0.5f, 1 - 0x1p-24f}) {
@@ -159,7 +228,7 @@ TEST(Sample, TemperatureZeroIsGreedy) {
   }
 }
 
-TEST(Sample, TinyTemperaturesEqualGreedyWhereNothingTies) {
+TEST_P(SampleTest, TinyTemperaturesEqualGreedyWhereNothingTies) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const std::vector<float> logits = Random(seed).Floats(65, -3, 3);
     const int32_t greedy = Draw(logits, {.temperature = 0}, 0.5f);
@@ -174,7 +243,7 @@ TEST(Sample, TinyTemperaturesEqualGreedyWhereNothingTies) {
   EXPECT_EQ(Drawn({1000, 1001, -1000}, {.temperature = 1.2e-38f}), (std::set<int32_t>{1})) << "quotients overflow";
 }
 
-TEST(Sample, HugeTemperaturesAreUniform) {
+TEST_P(SampleTest, HugeTemperaturesAreUniform) {
   for (const float temperature : {1e30f, std::numeric_limits<float>::max()}) {
     const std::map<int32_t, int> frequencies = Frequencies({-50, 0, 50, 3e30f * 1e-20f}, {.temperature = temperature});
     for (int32_t id = 0; id < 4; ++id) EXPECT_EQ(frequencies.at(id), 1024);
@@ -182,7 +251,7 @@ TEST(Sample, HugeTemperaturesAreUniform) {
   EXPECT_EQ(Drawn({-3e38f, 3e38f}, {.temperature = 1}), (std::set<int32_t>{1})) << "a difference that overflows";
 }
 
-TEST(Sample, TopK) {
+TEST_P(SampleTest, TopK) {
   const std::vector<float> distinct = {0.5f, 0.1f, 0.4f, 0.2f, 0.3f};
   const std::set<int32_t> all = {0, 1, 2, 3, 4};
   EXPECT_EQ(Drawn(distinct, {.top_k = 0}), all);
@@ -194,7 +263,7 @@ TEST(Sample, TopK) {
   }
 }
 
-TEST(Sample, TopKKeepsExactlyKAmongTies) {
+TEST_P(SampleTest, TopKKeepsExactlyKAmongTies) {
   const std::vector<float> equal(5, -2);
   for (const uint64_t k : {1, 2, 3, 4, 5, 6}) {
     const std::map<int32_t, int> frequencies = Frequencies(equal, {.top_k = k}, 4200);
@@ -209,14 +278,14 @@ TEST(Sample, TopKKeepsExactlyKAmongTies) {
 }
 
 // Top-k goes by logits, also where the temperature makes their probabilities equal.
-TEST(Sample, TopKWithHugeTemperature) {
+TEST_P(SampleTest, TopKWithHugeTemperature) {
   EXPECT_EQ(Drawn({0, 1, 0.5f, 2}, {.temperature = 1e30f, .top_k = 2}), (std::set<int32_t>{1, 3}));
 }
 
 // Kept with a probability that underflowed is still kept: top-k counts ids, not mass.
-TEST(Sample, TopKWithUnderflow) { EXPECT_EQ(Drawn({-1000, 0, -1000}, {.top_k = 2}), (std::set<int32_t>{1})); }
+TEST_P(SampleTest, TopKWithUnderflow) { EXPECT_EQ(Drawn({-1000, 0, -1000}, {.top_k = 2}), (std::set<int32_t>{1})); }
 
-TEST(Sample, TopPKeepsTheSmallestSetThatReachesIt) {
+TEST_P(SampleTest, TopPKeepsTheSmallestSetThatReachesIt) {
   // Probabilities 1/16, 2/16, 4/16, 8/16 and 1/16, all exact.
   const std::vector<float> logits = {std::log(1.0f), std::log(2.0f), std::log(4.0f), std::log(8.0f), std::log(1.0f)};
   EXPECT_EQ(Drawn(logits, {.top_p = 1e-30f}), (std::set<int32_t>{3})) << "never empty";
@@ -229,7 +298,7 @@ TEST(Sample, TopPKeepsTheSmallestSetThatReachesIt) {
   EXPECT_EQ(Drawn(logits, {.top_p = 1}), (std::set<int32_t>{0, 1, 2, 3, 4}));
 }
 
-TEST(Sample, TopPReachedExactlyIsEnough) {
+TEST_P(SampleTest, TopPReachedExactlyIsEnough) {
   const std::vector<float> equal(4, 0);
   EXPECT_EQ(Drawn(equal, {.top_p = 0.25f}), (std::set<int32_t>{0}));
   EXPECT_EQ(Drawn(equal, {.top_p = 0.5f}), (std::set<int32_t>{0, 1}));
@@ -237,14 +306,14 @@ TEST(Sample, TopPReachedExactlyIsEnough) {
 }
 
 // Top-p counts over what top-k kept: of 8, 4, 2 the first has 8/14.
-TEST(Sample, TopPIsRenormalisedAfterTopK) {
+TEST_P(SampleTest, TopPIsRenormalisedAfterTopK) {
   const std::vector<float> logits = {std::log(1.0f), std::log(2.0f), std::log(4.0f), std::log(8.0f), std::log(1.0f)};
   EXPECT_EQ(Drawn(logits, {.top_k = 3, .top_p = 0.55f}), (std::set<int32_t>{3}));
   EXPECT_EQ(Drawn(logits, {.top_k = 0, .top_p = 0.55f}), (std::set<int32_t>{2, 3}));
   EXPECT_EQ(Drawn(logits, {.top_k = 2, .top_p = 0.99f}), (std::set<int32_t>{2, 3}));
 }
 
-TEST(Sample, StaysInsideItsBuffers) {
+TEST(SampleReference, StaysInsideItsBuffers) {
   for (const size_t count : OddSizes()) {
     Guarded<float> logits(Random(count).Floats(count)), scratch(2 * count);
     Guarded<int32_t> order(count);
@@ -258,9 +327,12 @@ TEST(Sample, StaysInsideItsBuffers) {
   }
 }
 
-TEST(Sample, OneLogit) {
+TEST_P(SampleTest, OneLogit) {
   for (const float temperature : {0.0f, 1.0f, 1e30f}) EXPECT_EQ(Draw({-7}, {temperature, 1, 0.1f}, 0.9f), 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(, SampleTest, ::testing::ValuesIn(SampleTest::Implementations()),
+                         [](const auto& test) { return test.param; });
 
 TEST(CheckSampling, AcceptsTheEdges) {
   for (const double temperature : {0.0, -0.0, 1e-320, 1e-30, 1.0, 1e30}) CheckSampling({temperature, 0, 1});

@@ -341,8 +341,8 @@ void AppendRows(const float* panels, size_t count, size_t vocabulary, std::vecto
   }
 }
 
-std::vector<float> ReadText(const Model& model, const Team* team, const std::vector<TokenId>& text) {
-  TextPass pass(model, team);
+std::vector<float> ReadText(const Model& model, const Team* team, KvPrecision kv, const std::vector<TokenId>& text) {
+  TextPass pass(model, team, kv);
   pass.Read(text, 0);
   std::vector<float> logits;
   for (size_t begin = 0; begin < text.size(); begin += kPanelRows) {
@@ -353,10 +353,11 @@ std::vector<float> ReadText(const Model& model, const Team* team, const std::vec
 }
 
 // Lanes that stand at different positions, the first ones behind a text that was read in one piece.
-std::vector<float> WriteSteps(const Model& model, const Team* team, const std::vector<TokenId>& text, size_t num_live) {
+std::vector<float> WriteSteps(const Model& model, const Team* team, KvPrecision kv, const std::vector<TokenId>& text,
+                              size_t num_live) {
   const auto context = static_cast<int32_t>(model.config().context_length);
-  StepPass pass(model, NumPanels(num_live), team);
-  TextPass reader(model, team);
+  StepPass pass(model, NumPanels(num_live), team, kv);
+  TextPass reader(model, team, kv);
   std::vector<int32_t> tokens(pass.num_lanes()), positions(pass.num_lanes());
   for (size_t lane = 0; lane < std::min<size_t>(num_live, 20); ++lane) {
     const size_t count = 1 + lane * 7 % 60;
@@ -376,28 +377,34 @@ std::vector<float> WriteSteps(const Model& model, const Team* team, const std::v
   return logits;
 }
 
+void ExpectSameBitsWithTeams(const Model& model, KvPrecision kv) {
+  const std::vector<TokenId> text = Random(6).Tokens(64, model.vocabulary().size()), two = {text[0], text[1]};
+  const std::vector<float> whole = ReadText(model, nullptr, kv, text), part = ReadText(model, nullptr, kv, two);
+  for (const int threads : {1, 2, 4}) {
+    SCOPED_TRACE(std::to_string(threads) + " threads");
+    const Team team(threads);
+    team.Execute([&] {
+      EXPECT_TRUE(SameBits(ReadText(model, &team, kv, text), whole));
+      EXPECT_TRUE(SameBits(ReadText(model, &team, kv, two), part));
+    });
+  }
+  for (const size_t num_live : {1, 5, 37}) {
+    const std::vector<float> alone = WriteSteps(model, nullptr, kv, text, num_live);
+    for (const int threads : {1, 2, 4}) {
+      SCOPED_TRACE(std::to_string(threads) + " threads, " + std::to_string(num_live) + " lanes");
+      const Team team(threads);
+      team.Execute([&] { EXPECT_TRUE(SameBits(WriteSteps(model, &team, kv, text, num_live), alone)); });
+    }
+  }
+}
+
 TEST(Sharing, GivesTheSameBits) {
   const Model model = RandomModel(WideShape());
-  const std::vector<TokenId> text = Random(6).Tokens(64, model.vocabulary().size());
   for (const std::string& target : RunnableTargets()) {
     const TargetScope scope(target);
-    const std::vector<float> whole = ReadText(model, nullptr, text),
-                             part = ReadText(model, nullptr, {text[0], text[1]});
-    for (const int threads : {1, 2, 4}) {
-      SCOPED_TRACE(target + ", " + std::to_string(threads) + " threads");
-      const Team team(threads);
-      team.Execute([&] {
-        EXPECT_TRUE(SameBits(ReadText(model, &team, text), whole));
-        EXPECT_TRUE(SameBits(ReadText(model, &team, {text[0], text[1]}), part));
-      });
-    }
-    for (const size_t num_live : {1, 5, 37}) {
-      const std::vector<float> alone = WriteSteps(model, nullptr, text, num_live);
-      for (const int threads : {1, 2, 4}) {
-        SCOPED_TRACE(target + ", " + std::to_string(threads) + " threads, " + std::to_string(num_live) + " lanes");
-        const Team team(threads);
-        team.Execute([&] { EXPECT_TRUE(SameBits(WriteSteps(model, &team, text, num_live), alone)); });
-      }
+    for (const KvPrecision kv : {KvPrecision::kF32, KvPrecision::kBf16}) {
+      SCOPED_TRACE(target + (kv == KvPrecision::kF32 ? ", f32" : ", bf16"));
+      ExpectSameBitsWithTeams(model, kv);
     }
   }
 }

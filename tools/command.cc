@@ -130,6 +130,11 @@ void FlagAdder::AddTexts(const std::string& name, const std::string& value_name,
   AddParsed(name, value_name, help, [&values](const std::string& text) { values.push_back(text); });
 }
 
+void FlagAdder::AddKv(std::string& kv) {
+  AddChoice("--kv", kv, {"f32", "bf16"},
+            "precision of the keys and values that attention\nreads: bf16 is faster and changes the text");
+}
+
 void FlagAdder::AddCommon(CommonFlags& flags) {
   Group("Common");
   AddText("--model", "NAME|FILE|DIR", flags.model,
@@ -139,6 +144,8 @@ void FlagAdder::AddCommon(CommonFlags& flags) {
   AddSwitch("--quiet", flags.quiet, "only errors on standard error");
   command_.set_help_flag("-h,--help", "show this text")->group(group_);
 }
+
+KvPrecision KvFrom(const std::string& name) { return name == "f32" ? KvPrecision::kF32 : KvPrecision::kBf16; }
 
 int ThreadsFrom(const CommonFlags& flags) {
   constexpr uint64_t kMost = std::numeric_limits<int>::max();

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/run_options.h"
+
 namespace octavo::tools {
 
 // A wrong command line: exit 2. (octavo::Error is exit 1.) The message is one line.
@@ -38,6 +40,9 @@ void AddGenerateCommand(CLI::App& app, Action& action);
 void AddScoreCommand(CLI::App& app, Action& action);
 void AddInfoCommand(CLI::App& app, Action& action);
 void AddCheckCommand(CLI::App& app, Action& action);
+
+// What --kv says: f32 or bf16.
+KvPrecision KvFrom(const std::string& name);
 
 // Number of threads, or UsageError.
 int ThreadsFrom(const CommonFlags& flags);
@@ -69,6 +74,7 @@ class FlagAdder {
   // Repeatable.
   void AddTexts(const std::string& name, const std::string& value_name, std::vector<std::string>& values,
                 const std::string& help);
+  void AddKv(std::string& kv);
   // --model, --target, --threads, --quiet and --help.
   void AddCommon(CommonFlags& flags);
 

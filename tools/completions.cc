@@ -72,7 +72,7 @@ void CompletionWriter::Skip(const GenerateRequest& request) {
   progress_.Skip(ShareDone(OriginOf(request)));
 }
 
-void CompletionWriter::Stream(const Model& model, const GenerateRequest& request, int num_threads) {
+void CompletionWriter::Stream(const Model& model, const GenerateRequest& request, const RunOptions& options) {
   const Origin& origin = OriginOf(request);
   if (request.error.empty()) WriteOut(*origin.prompt->text);
   const auto show = [](std::string_view text) {
@@ -80,7 +80,7 @@ void CompletionWriter::Stream(const Model& model, const GenerateRequest& request
     if (StopFlag()) throw Stopped();
   };
   try {
-    const Completion completion = Generate(model, request, show, num_threads);
+    const Completion completion = Generate(model, request, show, options);
     Count(origin, completion);
   } catch (const Stopped&) {
   }

@@ -26,7 +26,7 @@ class CompletionWriter {
   void Skip(const GenerateRequest& request);
 
   // As Write in the format text, but each character as soon as it is known, until a stop is asked for.
-  void Stream(const Model& model, const GenerateRequest& request, int num_threads);
+  void Stream(const Model& model, const GenerateRequest& request, const RunOptions& options);
 
   bool failed() const { return failed_; }
 

@@ -28,7 +28,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 struct Flags : CommonFlags {
   std::vector<std::string> prompts, prompt_files, stops;
-  std::string input_format, unknown = "error", format = "text", overflow = "slide";
+  std::string input_format, unknown = "error", format = "text", overflow = "slide", kv = "f32";
   uint64_t samples = 1, max_chars = 500, top_k = 0, first = 0;
   std::optional<uint64_t> seed;
   double temperature = 1, top_p = 1;
@@ -147,12 +147,13 @@ OrderedJson RunRecord(const Flags& flags, const Model& model, const std::vector<
         {"temperature", flags.temperature},
         {"top_k", flags.top_k},
         {"top_p", flags.top_p},
-        {"overflow", flags.overflow}}},
+        {"overflow", flags.overflow},
+        {"kv", flags.kv}}},
       {"format", flags.format}};
 }
 
 // Writes all of them, from number `num_there` on.
-void WriteCompletions(const Model& model, int num_threads, const Flags& flags, RequestSource& source,
+void WriteCompletions(const Model& model, const RunOptions& options, const Flags& flags, RequestSource& source,
                       uint64_t num_there, CompletionWriter& writer) {
   bool skipped = false;
   const auto next = [&]() -> std::optional<GenerateRequest> {
@@ -168,7 +169,6 @@ void WriteCompletions(const Model& model, int num_threads, const Flags& flags, R
     skipped = true;
     return source.Next();
   };
-  const RunOptions options = {.num_threads = num_threads, .stop = &StopFlag(), .wake_next = [] { RequestStop(); }};
   GenerateAll(model, options, next,
               [&](const GenerateRequest& request, Completion&& completion) { writer.Write(request, completion); });
 }
@@ -202,11 +202,13 @@ int Run(const Flags& flags) {
   Output output(file ? file->fd() : STDOUT_FILENO, file ? Quote(file->path()) : "standard output");
   Progress progress(!flags.quiet && (file || !isatty(STDOUT_FILENO)), "completions");
   CompletionWriter writer(flags.format, reader, output, progress);
+  const RunOptions run = {
+      .num_threads = num_threads, .kv = KvFrom(flags.kv), .stop = &StopFlag(), .wake_next = [] { RequestStop(); }};
   const auto began = std::chrono::steady_clock::now();
   if (one && flags.format == "text" && isatty(STDOUT_FILENO)) {
-    writer.Stream(model, *source.Next(), num_threads);
+    writer.Stream(model, *source.Next(), run);
   } else {
-    WriteCompletions(model, num_threads, flags, source, num_there, writer);
+    WriteCompletions(model, run, flags, source, num_there, writer);
     output.Close();
   }
   progress.Clear();
@@ -241,6 +243,7 @@ void AddWritingFlags(FlagAdder& add, Flags& flags) {
   add.AddTexts("--stop", "TEXT", flags.stops, "end before this text (repeatable)");
   add.AddChoice("--overflow", flags.overflow, {"slide", "restart", "stop"},
                 "beyond the model's context: exact, cheap, or end");
+  add.AddKv(flags.kv);
   add.Group("Which characters");
   add.AddDouble("--temperature", "X", flags.temperature, "higher is wilder; 0: always the likeliest");
   add.AddUnsigned("--top-k", "K", flags.top_k, "draw from the K likeliest; 0: from all");

@@ -24,7 +24,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 struct Flags : CommonFlags {
-  std::string file, input_format, format = "jsonl";
+  std::string file, input_format, format = "jsonl", kv = "f32";
   std::optional<std::string> start, end;
   uint64_t stride = 0;
   bool document = false, per_char = false, escape = false;
@@ -204,7 +204,8 @@ int Run(const Flags& flags) {
   Progress progress(!flags.quiet && !isatty(STDOUT_FILENO), "texts");
   Printer printer(flags, reader, output, progress);
   const auto began = std::chrono::steady_clock::now();
-  const RunOptions options = {.num_threads = num_threads, .stop = &StopFlag(), .wake_next = [] { RequestStop(); }};
+  const RunOptions options = {
+      .num_threads = num_threads, .kv = KvFrom(flags.kv), .stop = &StopFlag(), .wake_next = [] { RequestStop(); }};
   ScoreAll(model, options, next, [&](const ScoreRequest& request, Score&& score) { printer.Print(request, score); });
   output.Close();
   progress.Clear();
@@ -242,6 +243,7 @@ void AddScoreCommand(CLI::App& app, Action& action) {
                 [flags](const std::string& text) { flags->start = text; });
   add.AddParsed("--end", "C", "a character behind each text, so that ending there\nis scored",
                 [flags](const std::string& text) { flags->end = text; });
+  add.AddKv(flags->kv);
   add.AddSwitch("--escape", flags->escape, "read \\n \\t \\\\ \\uXXXX in --start and --end");
   add.Group("Output");
   add.AddSwitch("--per-char", flags->per_char, "also the log-probability of every character");

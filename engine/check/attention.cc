@@ -1,5 +1,6 @@
 // Cases of the attention kernels.
 #include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "engine/check/case.h"
@@ -57,9 +58,10 @@ void ComparePosition(const std::vector<double>& table, size_t t, size_t heads, s
 Outcome CheckCausalAttention(Random& random) {
   Outcome outcome;
   const size_t length = random.Size(70), heads = random.Between(1, 4), size = random.Size(34), width = heads * size;
+  const size_t anywhere = AnyAlignment(random);
   const std::vector<float> values = random.Hostile(length * 3 * width, 1.0 / std::sqrt(static_cast<double>(size)));
   Panels qkv(values, length, 3 * width), out(length, width);
-  Guarded<float> weights(heads * length * length), scratch(PanelFloats(length, kPanelRows), kPanelAlignment);
+  Guarded<float> weights(heads * length * length, anywhere), scratch(PanelFloats(length, kPanelRows), kPanelAlignment);
   CausalAttention(qkv.data(), length, 0, heads, size, out.data(), weights.data(), scratch.data());
   const std::vector<double> table = ToDoubles(values);
   for (size_t t = 0; t < length; ++t) {
@@ -87,18 +89,79 @@ Outcome CheckCausalAttention(Random& random) {
     }
   }
   // The same from a row-major table.
-  const Guarded<float> rows(values);
-  Guarded<float> mixed(length * width),
+  const Guarded<float> rows(values, anywhere);
+  Guarded<float> mixed(length * width, anywhere), table_weights(weights.size(), anywhere),
       table_scratch(CausalAttentionTableScratch(length, heads, size), kPanelAlignment);
-  CausalAttentionTable(rows.data(), 1, length, heads, size, mixed.data(), nullptr, table_scratch.data());
+  CausalAttentionTable(rows.data(), 1, length, heads, size, mixed.data(), table_weights.data(), table_scratch.data());
   for (size_t t = 0; t < length; ++t) {
     for (size_t f = 0; f < width; ++f)
       outcome.RequireSameBits(mixed[t * width + f], out.at(t, f), "tables give other bits than panels");
   }
-  outcome.Require(out.Intact() && weights.Intact() && scratch.Intact() && mixed.Intact() && table_scratch.Intact(),
+  for (size_t i = 0; i < weights.size(); ++i)
+    outcome.RequireSameBits(table_weights[i], weights[i], "tables give other weights than panels");
+  outcome.Require(out.Intact() && weights.Intact() && scratch.Intact() && mixed.Intact() && table_weights.Intact() &&
+                      table_scratch.Intact(),
                   "wrote outside");
   return outcome;
 }
+
+namespace {
+
+// Rounded to bfloat16, in pairs or as floats: the same bits.
+void CheckPairedCache(Panels& q, const DecodeCache& cache, const int32_t* lengths, size_t heads, size_t size,
+                      Outcome& outcome) {
+  const size_t slots = cache.num_slots, width = heads * size, stride = slots * NumPairs(size) * kPanelRows;
+  Guarded<float> rounded[2] = {Guarded<float>(heads * cache.head_stride, kPanelAlignment),
+                               Guarded<float>(heads * cache.head_stride, kPanelAlignment)};
+  Guarded<uint32_t> paired[2] = {Guarded<uint32_t>(heads * stride, kPanelAlignment),
+                                 Guarded<uint32_t>(heads * stride, kPanelAlignment)};
+  const float* const plain[2] = {cache.keys, cache.values};
+  for (size_t part = 0; part < 2; ++part) {
+    for (size_t slot = 0; slot < slots; ++slot) {
+      Guarded<float> panel(width * kPanelRows, kPanelAlignment);
+      for (size_t h = 0; h < heads; ++h) {
+        const float* from = plain[part] + h * cache.head_stride + slot * size * kPanelRows;
+        std::copy(from, from + size * kPanelRows, panel.data() + h * size * kPanelRows);
+      }
+      StorePairs(panel.data(), heads, size, paired[part].data() + slot * NumPairs(size) * kPanelRows, stride);
+      RoundToBfloat16(panel.data(), width);
+      for (size_t h = 0; h < heads; ++h) {
+        const float* from = panel.data() + h * size * kPanelRows;
+        std::copy(from, from + size * kPanelRows,
+                  rounded[part].data() + h * cache.head_stride + slot * size * kPanelRows);
+        for (size_t at = 0; at < size * kPanelRows; ++at) {
+          // Nearest, ties to even, against the plain definition.
+          const float before = plain[part][h * cache.head_stride + slot * size * kPanelRows + at], after = from[at];
+          const auto bits = std::bit_cast<uint32_t>(after);
+          const double step = std::isfinite(before) ? std::ldexp(1.0, std::max(std::ilogb(before), -126) - 7) : 0;
+          outcome.Require((bits & 0xFFFF) == 0, "not a bfloat16");
+          outcome.Require(std::isnan(before) == std::isnan(after), "rounding lost or made a NaN");
+          outcome.Require(
+              !(std::isfinite(before) && std::isfinite(after)) || std::abs(double{after} - double{before}) <= step / 2,
+              "not rounded to the nearest");
+        }
+      }
+      outcome.Require(panel.Intact(), "wrote outside");
+    }
+  }
+  Panels expected(kPanelRows, width), out(kPanelRows, width);
+  Guarded<float> scratch(kPanelRows * slots, kPanelAlignment);
+  DecodeCache plain_cache = cache;
+  plain_cache.keys = rounded[0].data();
+  plain_cache.values = rounded[1].data();
+  DecodeAttention(q.data(), plain_cache, lengths, heads, size, expected.data(), scratch.data());
+  const PairedDecodeCache paired_cache{paired[0].data(), paired[1].data(), stride, slots, cache.newest_slot};
+  DecodeAttention(q.data(), paired_cache, lengths, heads, size, out.data(), scratch.data());
+  for (size_t r = 0; r < kPanelRows; ++r) {
+    for (size_t f = 0; f < width; ++f) {
+      outcome.RequireSameBits(out.at(r, f), expected.at(r, f), "pairs give other bits than rounded floats");
+      outcome.Record(out.at(r, f));
+    }
+  }
+  outcome.Require(out.Intact() && paired[0].Intact() && paired[1].Intact() && scratch.Intact(), "wrote outside");
+}
+
+}  // namespace
 
 Outcome CheckDecodeAttention(Random& random) {
   Outcome outcome;
@@ -106,7 +169,7 @@ Outcome CheckDecodeAttention(Random& random) {
   const size_t head_stride = slots * size * kPanelRows, newest = random.Below(slots);
   Guarded<float> keys(heads * head_stride, kPanelAlignment), values(heads * head_stride, kPanelAlignment);
   Panels q(kPanelRows, width), out(kPanelRows, width);
-  int32_t lengths[kPanelRows];
+  Guarded<int32_t> lengths(kPanelRows, AnyAlignment(random));
   std::vector<std::vector<float>> texts;  // by lane, row-major q | k | v of its positions; only the last q is used
   const size_t least = random.Bits() % 2 ? 1 : random.Between(1, slots);
   for (size_t r = 0; r < kPanelRows; ++r) {
@@ -123,10 +186,11 @@ Outcome CheckDecodeAttention(Random& random) {
       }
     }
   }
-  Guarded<float> scratch(kPanelRows * static_cast<size_t>(*std::max_element(lengths, lengths + kPanelRows)),
-                         kPanelAlignment);
+  Guarded<float> scratch(
+      kPanelRows * static_cast<size_t>(*std::max_element(lengths.data(), lengths.data() + kPanelRows)),
+      kPanelAlignment);
   const DecodeCache cache{keys.data(), values.data(), head_stride, slots, newest};
-  DecodeAttention(q.data(), cache, lengths, heads, size, out.data(), scratch.data());
+  DecodeAttention(q.data(), cache, lengths.data(), heads, size, out.data(), scratch.data());
   for (size_t r = 0; r < kPanelRows; ++r) {
     const size_t length = static_cast<size_t>(lengths[r]);
     const std::vector<double> table = ToDoubles(texts[r]);
@@ -143,6 +207,7 @@ Outcome CheckDecodeAttention(Random& random) {
     }
   }
   outcome.Require(out.Intact() && scratch.Intact() && keys.Intact() && values.Intact(), "wrote outside");
+  CheckPairedCache(q, cache, lengths.data(), heads, size, outcome);
   return outcome;
 }
 

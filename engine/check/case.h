@@ -43,7 +43,7 @@ class Outcome {
     Require(std::bit_cast<uint32_t>(actual) == std::bit_cast<uint32_t>(expected), what);
   }
 
-  // Adds a result to what must be the same on all targets with fused multiply-add.
+  // Adds a result to what must be the same on all targets with fused multiply-add, and on all without.
   void Record(float value) { Record(std::bit_cast<uint32_t>(value)); }
   void Record(uint32_t bits) { hash_ = (hash_ ^ bits) * 0x100000001B3; }
 
@@ -83,6 +83,9 @@ Outcome CheckMatMul(Random& random);
 Outcome CheckQkv(Random& random);
 Outcome CheckSample(Random& random);
 Outcome CheckSoftmax(Random& random);
+
+// Where the contract asks for no alignment: up to the unreadable page, or one element behind an aligned address.
+inline size_t AnyAlignment(Random& random) { return random.Bits() % 2 ? alignof(float) : kOddStart; }
 
 // Panels in guarded memory; rows behind the last are NaN until a kernel writes them.
 class Panels {

@@ -9,6 +9,7 @@
 #include "engine/check/case.h"
 #include "engine/check/models.h"
 #include "engine/fail.h"
+#include "engine/float_control.h"
 #include "engine/target.h"
 #include "kernels/targets.h"
 
@@ -31,10 +32,11 @@ uint64_t CaseSeed(uint64_t seed, size_t family, uint64_t number) {
   return seed * 0x9E3779B97F4A7C15 + family * 0x100000001 + number;
 }
 
+// `hashes` are those of the cases on the first target of the class; it fills them when there are none yet.
 Row RunFamily(size_t index, const std::string& target, const Options& options, std::vector<uint64_t>& hashes) {
   const Family& family = kFamilies[index];
   Row row{family.name, target, 0, 0, true, {}};
-  const bool promised = HasFusedMultiplyAdd(target), first = hashes.empty();
+  const bool first = hashes.empty();
   for (uint64_t number = 0; number < options.num_cases; ++number) {
     Random random(CaseSeed(options.seed, index, number));
     const bool given = family.run == static_cast<CaseFunction>(CheckModel) && options.model && number == 0;
@@ -42,10 +44,13 @@ Row RunFamily(size_t index, const std::string& target, const Options& options, s
     ++row.num_cases;
     row.worst = std::max(row.worst, outcome.worst());
     std::string failure = outcome.failure();
-    if (promised && first) hashes.push_back(outcome.hash());
-    if (promised && hashes[number] != outcome.hash()) {
+    if (first) hashes.push_back(outcome.hash());
+    if (hashes[number] != outcome.hash()) {
       row.same_bits = false;
-      if (failure.empty()) failure = "other bits than another target with fused multiply-add";
+      if (failure.empty()) {
+        failure = fmt::format("other bits than another target {} fused multiply-add",
+                              HasFusedMultiplyAdd(target) ? "with" : "without");
+      }
     }
     if (!failure.empty() && row.failure.empty())
       row.failure = fmt::format("{} (case {} of seed {})", failure, number, options.seed);
@@ -60,6 +65,7 @@ double TargetSlack() { return HasFusedMultiplyAdd(CurrentTarget()) ? 1 : 2; }
 std::span<const Family> Families() { return kFamilies; }
 
 std::vector<Row> Run(const Options& options, const std::function<void(const Row&)>& on_row) {
+  const DefaultFloatControl control;
   std::vector<std::string> targets;
   for (const std::string& name : options.targets.empty() ? RunnableTargets() : options.targets) {
     SelectTarget(name);
@@ -70,10 +76,10 @@ std::vector<Row> Run(const Options& options, const std::function<void(const Row&
   for (size_t family = 0; family < kFamilies.size(); ++family) {
     const std::vector<std::string>& wanted = options.kernels;
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), kFamilies[family].name) == wanted.end()) continue;
-    std::vector<uint64_t> hashes;  // of the cases, on the first target with fused multiply-add
+    std::vector<uint64_t> hashes[2];  // by whether the target has fused multiply-add
     for (const std::string& target : targets) {
       UseTarget(target);
-      rows.push_back(RunFamily(family, target, options, hashes));
+      rows.push_back(RunFamily(family, target, options, hashes[HasFusedMultiplyAdd(target)]));
       if (on_row) on_row(rows.back());
     }
   }

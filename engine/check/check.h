@@ -1,5 +1,5 @@
 // `octavo check` as a library: every kernel on every target against the scalar reference, then whole models, and the promise that all
-// targets with fused multiply-add give the same bits.
+// targets with fused multiply-add give the same bits, as do all without.
 #ifndef OCTAVO_ENGINE_CHECK_CHECK_H_
 #define OCTAVO_ENGINE_CHECK_CHECK_H_
 
@@ -25,7 +25,7 @@ struct Row {
   std::string kernel, target;
   uint64_t num_cases = 0;
   double worst = 0;       // largest error as a share of its bound; at most 1 is right
-  bool same_bits = true;  // as the other targets with fused multiply-add
+  bool same_bits = true;  // as the other targets with, or without, fused multiply-add
   std::string failure;    // empty: passed. What went wrong, and the case that shows it
 };
 

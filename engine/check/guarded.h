@@ -16,10 +16,14 @@
 
 namespace octavo::check {
 
+// In place of an alignment: the buffer starts one element behind a multiple of 64 bytes, where every load for aligned vectors faults. What
+// is left to the page behind is then up to 63 bytes of pattern.
+constexpr size_t kOddStart = 0;
+
 template <typename Value>
 class Guarded {
  public:
-  // Every element is NaN (all bits set). `alignment` of the start, in bytes, a power of two up to 64.
+  // Every element is NaN (all bits set). `alignment` of the start, in bytes, a power of two up to 64, or kOddStart.
   explicit Guarded(size_t count, size_t alignment = alignof(Value)) : count_(count) {
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     // At least 64 bytes of pattern in front, and the slack that alignment leaves behind.
@@ -31,7 +35,8 @@ class Guarded {
     end_ = begin_ + usable;
     if (mprotect(end_, page, PROT_NONE) != 0) throw std::bad_alloc();
     std::memset(begin_, kPattern, usable);
-    const size_t offset = (usable - count * sizeof(Value)) / alignment * alignment;
+    const size_t odd = alignment == kOddStart ? sizeof(Value) : 0, multiple = odd ? 64 : alignment;
+    const size_t offset = (usable - count * sizeof(Value) - odd) / multiple * multiple + odd;
     data_ = reinterpret_cast<Value*>(begin_ + offset);
     std::memset(data_, 0xFF, count * sizeof(Value));
   }

@@ -15,8 +15,9 @@ namespace {
 // A random matrix in guarded memory, packed and plain.
 struct RandomMatrix {
   RandomMatrix(Random& random, size_t inputs, size_t outputs)
-      : weight(random.Hostile(inputs * outputs)),
-        bias(random.Hostile(outputs)),
+      : anywhere(AnyAlignment(random)),
+        weight(random.Hostile(inputs * outputs), anywhere),
+        bias(random.Hostile(outputs), anywhere),
         packed(PackedFloats(inputs, outputs), kPanelAlignment) {
     PackMatrix(weight.data(), inputs, outputs, packed.data());
     matrix = {packed.data(), bias.data(), inputs, outputs};
@@ -36,6 +37,7 @@ struct RandomMatrix {
     }
   }
 
+  size_t anywhere;  // before what is placed by it
   Guarded<float> weight, bias, packed;
   PackedMatrix matrix;
 };

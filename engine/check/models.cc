@@ -42,18 +42,11 @@ double LargestDifference(std::span<const double> a, const auto& b) {
   return largest;
 }
 
-// Text pass against the double reference; returns its logits, row-major.
-std::vector<float> CheckTextPass(const Model& model, std::span<const TokenId> text, Outcome& outcome) {
+// The text pass's logits, row-major.
+std::vector<float> ReadText(const Model& model, std::span<const TokenId> text, KvPrecision kv) {
   const size_t vocabulary = model.config().vocabulary_size;
-  ReferencePass<double> reference(model);
-  ReferencePass<float> plain(model);
-  const std::span<const double> expected = reference.ReadAll(text);
-  // No float result can be expected to be nearer than its own rounding.
-  double rounding = 0;
-  for (const double logit : expected) rounding = std::max(rounding, kRoundoff * std::abs(logit));
-  const double bound = 8 * std::max(LargestDifference(expected, plain.ReadAll(text)), rounding);
   std::vector<float> logits(text.size() * vocabulary);
-  TextPass pass(model);
+  TextPass pass(model, nullptr, kv);
   pass.Read(text, 0);
   for (size_t panel = 0; panel < NumPanels(text.size()); ++panel) {
     const float* from = pass.Logits(panel);
@@ -61,6 +54,19 @@ std::vector<float> CheckTextPass(const Model& model, std::span<const TokenId> te
       for (size_t v = 0; v < vocabulary; ++v) logits[t * vocabulary + v] = from[v * kPanelRows + t % kPanelRows];
     }
   }
+  return logits;
+}
+
+// Text pass against the double reference; returns its logits.
+std::vector<float> CheckTextPass(const Model& model, std::span<const TokenId> text, Outcome& outcome) {
+  ReferencePass<double> reference(model);
+  ReferencePass<float> plain(model);
+  const std::span<const double> expected = reference.ReadAll(text);
+  // No float result can be expected to be nearer than its own rounding.
+  double rounding = 0;
+  for (const double logit : expected) rounding = std::max(rounding, kRoundoff * std::abs(logit));
+  const double bound = 8 * std::max(LargestDifference(expected, plain.ReadAll(text)), rounding);
+  std::vector<float> logits = ReadText(model, text, KvPrecision::kF32);
   for (size_t i = 0; i < logits.size(); ++i) {
     outcome.Compare(static_cast<double>(logits[i]), expected[i], bound, "logits differ from the reference");
     outcome.Record(logits[i]);
@@ -70,9 +76,9 @@ std::vector<float> CheckTextPass(const Model& model, std::span<const TokenId> te
 
 // Steps through the text in one lane, the first `prefilled` characters loaded from a text pass, while other lanes read other texts.
 void CheckSteps(Random& random, const Model& model, std::span<const TokenId> text, size_t prefilled,
-                const std::vector<float>& logits, Outcome& outcome) {
+                const std::vector<float>& logits, KvPrecision kv, Outcome& outcome) {
   const size_t vocabulary = model.config().vocabulary_size, context = model.config().context_length;
-  StepPass steps(model, random.Between(1, 2));
+  StepPass steps(model, random.Between(1, 2), nullptr, kv);
   const size_t num_live = random.Between(1, steps.num_lanes()), lane = random.Below(num_live);
   std::vector<int32_t> tokens(steps.num_lanes()), positions(steps.num_lanes());
   // The others are somewhere in texts of their own; the ring has gone round a bit.
@@ -87,7 +93,7 @@ void CheckSteps(Random& random, const Model& model, std::span<const TokenId> tex
     steps.Step(tokens.data(), positions.data(), num_live);
   }
   if (prefilled > 0) {
-    TextPass pass(model);
+    TextPass pass(model, nullptr, kv);
     pass.Read(text.first(prefilled), prefilled - 1);
     steps.Load(lane, pass, prefilled);
   }
@@ -134,8 +140,12 @@ Outcome CheckModel(Random& random, const Model& model) {
   const std::vector<TokenId> text =
       random.Tokens(random.Between(1, model.config().context_length), model.config().vocabulary_size);
   const std::vector<float> logits = CheckTextPass(model, text, outcome);
-  CheckSteps(random, model, text, 0, logits, outcome);
-  CheckSteps(random, model, text, random.Below(text.size()), logits, outcome);
+  CheckSteps(random, model, text, 0, logits, KvPrecision::kF32, outcome);
+  CheckSteps(random, model, text, random.Below(text.size()), logits, KvPrecision::kF32, outcome);
+  // No reference for these, but the same promise.
+  const std::vector<float> rounded = ReadText(model, text, KvPrecision::kBf16);
+  for (const float logit : rounded) outcome.Record(logit);
+  CheckSteps(random, model, text, random.Below(text.size()), rounded, KvPrecision::kBf16, outcome);
   return outcome;
 }
 

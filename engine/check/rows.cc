@@ -18,16 +18,39 @@ namespace {
 // What a result below the smallest normal float may be off: denormal inputs and underflow.
 constexpr double kUnderflow = 0x1p-126;
 
+// Row `row` of x again, alone and among 15 others: the same bits.
+void CheckSoftmaxRowElsewhere(Random& random, Panels& x, size_t row, Panels& p, Panels& log_p, Outcome& outcome) {
+  const size_t count = x.num_features();
+  for (const size_t rows : {size_t{1}, kPanelRows}) {
+    const size_t at = random.Below(rows);
+    Panels other(random.Hostile(rows * count, 60), rows, count), other_p(rows, count), other_log_p(rows, count);
+    for (size_t i = 0; i < count; ++i) other.at(at, i) = x.at(row, i);
+    const size_t anywhere = AnyAlignment(random);
+    const Guarded<int32_t> ids(random.Tokens(kPanelRows, count), anywhere);
+    Guarded<float> chosen(kPanelRows, anywhere);
+    Softmax(other.data(), rows, count, other_p.data());
+    LogSoftmax(other.data(), rows, count, other_log_p.data());
+    LogProbabilityOf(other.data(), rows, count, ids.data(), chosen.data());
+    for (size_t i = 0; i < count; ++i) {
+      outcome.RequireSameBits(other_p.at(at, i), p.at(row, i), "a row's softmax hangs on its neighbours");
+      outcome.RequireSameBits(other_log_p.at(at, i), log_p.at(row, i), "a row's log-softmax hangs on its neighbours");
+    }
+    outcome.RequireSameBits(chosen[at], log_p.at(row, static_cast<size_t>(ids[at])),
+                            "a row's log-probability hangs on its neighbours");
+  }
+}
+
 }  // namespace
 
 Outcome CheckEmbed(Random& random) {
   Outcome outcome;
   const size_t rows = random.Size(70), width = random.Size(140), vocabulary = random.Between(1, 70),
-               context = random.Between(1, 70);
-  const Guarded<float> tokens_table(random.Hostile(vocabulary * width)),
-      positions_table(random.Hostile(context * width));
+               context = random.Between(1, 70), anywhere = AnyAlignment(random);
+  const Guarded<float> tokens_table(random.Hostile(vocabulary * width), anywhere),
+      positions_table(random.Hostile(context * width), anywhere);
   const size_t padded = NumPanels(rows) * kPanelRows;
-  const Guarded<int32_t> tokens(random.Tokens(padded, vocabulary)), positions(random.Tokens(padded, context));
+  const Guarded<int32_t> tokens(random.Tokens(padded, vocabulary), anywhere),
+      positions(random.Tokens(padded, context), anywhere);
   Panels out(rows, width);
   Embed(tokens.data(), positions.data(), rows, tokens_table.data(), positions_table.data(), width, out.data());
   for (size_t r = 0; r < rows; ++r) {
@@ -44,10 +67,10 @@ Outcome CheckEmbed(Random& random) {
 
 Outcome CheckLayerNorm(Random& random) {
   Outcome outcome;
-  const size_t rows = random.Size(40), width = random.Size(140);
+  const size_t rows = random.Size(40), width = random.Size(140), anywhere = AnyAlignment(random);
   const float epsilon = random.Bits() % 2 ? 1e-5f : 1e-12f;
   Panels x(random.Hostile(rows * width, random.Bits() % 2 ? 1 : 100), rows, width), out(rows, width);
-  const Guarded<float> gain(random.Floats(width, -2, 2)), bias(random.Floats(width));
+  const Guarded<float> gain(random.Floats(width, -2, 2), anywhere), bias(random.Floats(width), anywhere);
   LayerNorm(x.data(), rows, width, gain.data(), bias.data(), epsilon, out.data());
   std::vector<double> expected(width);
   for (size_t r = 0; r < rows; ++r) {
@@ -73,10 +96,10 @@ Outcome CheckLayerNorm(Random& random) {
 
 Outcome CheckActivation(Random& random) {
   Outcome outcome;
-  const size_t count = random.Size(300);
-  const Guarded<float> x(random.Hostile(count, random.Bits() % 2 ? 4 : 40));
+  const size_t count = random.Size(300), x_place = AnyAlignment(random), out_place = AnyAlignment(random);
+  const Guarded<float> x(random.Hostile(count, random.Bits() % 2 ? 4 : 40), x_place);
   for (const ActivationKind kind : {ActivationKind::kGeluErf, ActivationKind::kGeluTanh, ActivationKind::kRelu}) {
-    Guarded<float> out(count);
+    Guarded<float> out(count, out_place);
     Activate(kind, x.data(), count, out.data());
     for (size_t i = 0; i < count; ++i) {
       const double input = static_cast<double>(x[i]);
@@ -87,18 +110,27 @@ Outcome CheckActivation(Random& random) {
       outcome.Record(out[i]);
     }
     outcome.Require(out.Intact(), "wrote outside");
+    // One number alone, and among others at another place of the vector.
+    const size_t i = random.Below(count), at = random.Below(40);
+    std::vector<float> others = random.Hostile(at + 1 + random.Below(40), 40);
+    others[at] = x[i];
+    float alone = 0;
+    Activate(kind, &x[i], 1, &alone);
+    Activate(kind, others.data(), others.size(), others.data());
+    outcome.RequireSameBits(alone, out[i], "a number alone gives other bits");
+    outcome.RequireSameBits(others[at], out[i], "a number among others gives other bits");
   }
   return outcome;
 }
 
 Outcome CheckSoftmax(Random& random) {
   Outcome outcome;
-  const size_t rows = random.Size(40), count = random.Size(140);
+  const size_t rows = random.Size(40), count = random.Size(140), anywhere = AnyAlignment(random);
   Panels x(random.Hostile(rows * count, random.Bits() % 2 ? 3 : 60), rows, count), p(rows, count), log_p(rows, count);
   Softmax(x.data(), rows, count, p.data());
   LogSoftmax(x.data(), rows, count, log_p.data());
-  const Guarded<int32_t> ids(random.Tokens(NumPanels(rows) * kPanelRows, count));
-  Guarded<float> chosen(ids.size());
+  const Guarded<int32_t> ids(random.Tokens(NumPanels(rows) * kPanelRows, count), anywhere);
+  Guarded<float> chosen(ids.size(), anywhere);
   LogProbabilityOf(x.data(), rows, count, ids.data(), chosen.data());
   std::vector<double> expected(count), expected_log(count);
   for (size_t r = 0; r < rows; ++r) {
@@ -123,6 +155,7 @@ Outcome CheckSoftmax(Random& random) {
                             "log-probability is not log-softmax's");
     outcome.Record(chosen[r]);
   }
+  CheckSoftmaxRowElsewhere(random, x, random.Below(rows), p, log_p, outcome);
   outcome.Require(p.Intact() && log_p.Intact() && chosen.Intact(), "wrote outside");
   return outcome;
 }

@@ -49,37 +49,115 @@ bool IsPossible(const std::vector<float>& logits, const RowRequest& request, int
   return false;
 }
 
+// 16 rows to draw for, in guarded memory.
+class Draws {
+ public:
+  Draws(size_t count, size_t alignment)
+      : logits_(kPanelRows, count),
+        temperature_(kPanelRows, alignment),
+        top_p_(kPanelRows, alignment),
+        uniform_(kPanelRows, alignment),
+        scratch_(kPanelRows * count, kPanelAlignment),
+        top_k_(kPanelRows, alignment),
+        ids_(kPanelRows, alignment) {}
+
+  void Set(size_t r, const std::vector<float>& logits, const RowRequest& request) {
+    for (size_t i = 0; i < logits.size(); ++i) logits_.at(r, i) = logits[i];
+    temperature_[r] = request.temperature;
+    top_p_[r] = request.top_p;
+    top_k_[r] = request.top_k;
+    SetUniform(r, request.uniform);
+  }
+  void SetUniform(size_t r, float uniform) { uniform_[r] = uniform; }
+
+  const Guarded<int32_t>& Run() {
+    Sample(logits_.data(), logits_.num_features(), {temperature_.data(), top_k_.data(), top_p_.data(), uniform_.data()},
+           scratch_.data(), ids_.data());
+    return ids_;
+  }
+
+  bool Intact() const { return scratch_.Intact() && ids_.Intact(); }
+
+ private:
+  Panels logits_;
+  Guarded<float> temperature_, top_p_, uniform_, scratch_;
+  Guarded<int32_t> top_k_, ids_;
+};
+
+// Uniform numbers are multiples of this.
+constexpr float kStep = 0x1p-24f;
+
+// For each row the smallest uniform number that still draws its id: one step less, or one bit less in a running sum, draws another.
+std::vector<float> Thresholds(Draws& draws, const std::vector<RowRequest>& requests) {
+  const Guarded<int32_t>& ids = draws.Run();
+  const std::vector<int32_t> wanted(ids.data(), ids.data() + kPanelRows);
+  // In steps: `low` draws less (or is no uniform number), `high` draws it.
+  std::vector<int32_t> low(kPanelRows, -1), high(kPanelRows), middle(kPanelRows);
+  for (size_t r = 0; r < kPanelRows; ++r) high[r] = static_cast<int32_t>(requests[r].uniform / kStep);
+  for (int bit = 0; bit < 24; ++bit) {
+    for (size_t r = 0; r < kPanelRows; ++r) {
+      middle[r] = (low[r] + high[r]) / 2;
+      draws.SetUniform(r, static_cast<float>(middle[r]) * kStep);
+    }
+    draws.Run();
+    for (size_t r = 0; r < kPanelRows; ++r) (ids[r] < wanted[r] ? low : high)[r] = middle[r];
+  }
+  std::vector<float> thresholds;
+  for (const int32_t steps : high) thresholds.push_back(static_cast<float>(steps) * kStep);
+  return thresholds;
+}
+
+// A row at its threshold and just below it, among rows that cut nothing and among others that do: it draws what it drew before.
+void CheckRowElsewhere(Random& random, const std::vector<float>& logits, RowRequest request, float threshold,
+                       Draws& before, size_t row, Outcome& outcome) {
+  const size_t count = logits.size();
+  for (const bool plain : {true, false}) {
+    Draws draws(count, AnyAlignment(random));
+    const size_t at = random.Below(kPanelRows);
+    for (size_t r = 0; r < kPanelRows; ++r) {
+      RowRequest other = RandomRequest(random, count);
+      if (plain) other.temperature = other.top_p = 1, other.top_k = 0;
+      draws.Set(r, r == at ? logits : random.Floats(count, -5, 5), r == at ? request : other);
+    }
+    for (const float uniform : {threshold, std::max(0.0f, threshold - kStep)}) {
+      before.SetUniform(row, uniform);
+      draws.SetUniform(at, uniform);
+      outcome.Require(draws.Run()[at] == before.Run()[row], "what a row draws hangs on its neighbours");
+    }
+  }
+}
+
 }  // namespace
 
 Outcome CheckSample(Random& random) {
   Outcome outcome;
   const size_t count = random.Size(140);
   const std::vector<float> values = random.Hostile(kPanelRows * count, random.Bits() % 2 ? 3 : 30);
-  Panels logits(values, kPanelRows, count);
-  Guarded<float> temperature(kPanelRows), top_p(kPanelRows), uniform(kPanelRows),
-      scratch(kPanelRows * count, kPanelAlignment);
-  Guarded<int32_t> top_k(kPanelRows), ids(kPanelRows);
-  std::vector<RowRequest> requests;
   const bool plain = random.Bits() % 2;  // no cut in any row: another path
+  std::vector<std::vector<float>> rows;
+  std::vector<RowRequest> requests;
+  Draws draws(count, AnyAlignment(random));
   for (size_t r = 0; r < kPanelRows; ++r) {
     RowRequest request = RandomRequest(random, count);
     if (plain) request.top_p = 1, request.top_k = 0;
-    temperature[r] = request.temperature;
-    top_p[r] = request.top_p;
-    uniform[r] = request.uniform;
-    top_k[r] = request.top_k;
     requests.push_back(request);
+    rows.emplace_back(values.begin() + static_cast<std::ptrdiff_t>(r * count),
+                      values.begin() + static_cast<std::ptrdiff_t>((r + 1) * count));
+    draws.Set(r, rows[r], request);
   }
-  Sample(logits.data(), count, {temperature.data(), top_k.data(), top_p.data(), uniform.data()}, scratch.data(),
-         ids.data());
+  const Guarded<int32_t>& ids = draws.Run();
   for (size_t r = 0; r < kPanelRows; ++r) {
-    const std::vector<float> row(values.begin() + static_cast<std::ptrdiff_t>(r * count),
-                                 values.begin() + static_cast<std::ptrdiff_t>((r + 1) * count));
-    outcome.Require(ids[r] >= 0 && static_cast<size_t>(ids[r]) < count && IsPossible(row, requests[r], ids[r]),
+    outcome.Require(ids[r] >= 0 && static_cast<size_t>(ids[r]) < count && IsPossible(rows[r], requests[r], ids[r]),
                     "drew an id that the reference cannot draw");
     outcome.Record(static_cast<uint32_t>(ids[r]));
   }
-  outcome.Require(scratch.Intact() && ids.Intact(), "wrote outside");
+  const std::vector<float> thresholds = Thresholds(draws, requests);
+  for (const float threshold : thresholds) outcome.Record(threshold);
+  for (int i = 0; i < 3; ++i) {
+    const size_t r = random.Below(kPanelRows);
+    CheckRowElsewhere(random, rows[r], requests[r], thresholds[r], draws, r, outcome);
+  }
+  outcome.Require(draws.Intact(), "wrote outside");
   return outcome;
 }
 

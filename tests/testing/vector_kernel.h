@@ -12,7 +12,7 @@
 namespace octavo::test {
 
 // Random and hostile shapes and inputs, guarded buffers, NaN in what must not be read, bounds from the sums, the same bits on all targets
-// with fused multiply-add. Fails when no target ran.
+// with fused multiply-add, and on all without. Fails when no target ran.
 inline void ExpectVectorKernel(const std::string& name, uint64_t num_cases = 200) {
   check::Options options;
   options.kernels = {name};
