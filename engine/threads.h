@@ -8,11 +8,12 @@ namespace octavo {
 
 struct ThreadCount {
   int count = 1;
-  std::string reason;  // for `octavo info`: "2 CPUs in the affinity mask"
+  std::string reason;  // for `octavo info`: "16 CPUs in the affinity mask, a CPU quota of 1.5 (cgroup v2)"
 };
 
-// The CPUs that this process may run on; at least 1.
-ThreadCount DefaultThreads();
+// As many as this process may keep busy: the CPUs that it may run on, or its container's CPU quota, rounded up, where that is less; at
+// least 1. `root` is a folder that stands for / when the quota is looked up.
+ThreadCount DefaultThreads(const std::string& root = "");
 
 // `requested`, or the default for 0. Throws Error for negative and absurd numbers.
 int ChooseThreads(int requested);

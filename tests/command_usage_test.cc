@@ -35,6 +35,9 @@ TEST(Help, NamesEveryFlagWithItsDefaultAndAnExample) {
         "--unknown WHAT",
         "(default error)",
         "--format text|lines|jsonl",
+        "--output FILE",
+        "--resume",
+        "--force",
         "(default text)",
         "--model NAME|FILE|DIR",
         "(default tiny)",
@@ -279,6 +282,8 @@ TEST(Quiet, LeavesOnlyErrors) {
 }
 
 TEST(Outputs, FullDiskIsSaid) {
+  const TemporaryFolder folder;
+  const std::string text = folder.Write("text.txt", "abcabc");
   for (const Arguments& arguments : std::vector<Arguments>{
            {"--help"},
            {"--version"},
@@ -286,7 +291,7 @@ TEST(Outputs, FullDiskIsSaid) {
            {"info"},
            {"check", "--cases", "1"},
            {"check", "--cases", "1", "--format", "json"},
-           {"score", kM8, "--document", "--quiet"},
+           {"score", "--model", kM8, text, "--document", "--quiet"},
            {"generate", "--model", kM8, "--samples", "2000000", "--quiet"},
            {"generate", "--model", kM8, "--samples", "2000000", "--quiet", "--format", "lines"},
            {"generate", "--model", kM8, "--samples", "2000000", "--quiet", "--format", "jsonl"},

@@ -53,8 +53,7 @@ struct Stopped {};
 
 }  // namespace
 
-void CompletionWriter::Write(const GenerateRequest& request, const Completion& completion,
-                             std::optional<double> share) {
+void CompletionWriter::Write(const GenerateRequest& request, const Completion& completion) {
   const Origin& origin = OriginOf(request);
   if (format_ == "jsonl") {
     output_.Write(JsonLine(Record(origin, completion)));
@@ -65,7 +64,12 @@ void CompletionWriter::Write(const GenerateRequest& request, const Completion& c
     began_ = true;
   }
   Count(origin, completion);
-  progress_.Show(num_completions_, num_chars_, share);
+  progress_.Show(num_completions_, num_chars_, ShareDone(origin));
+}
+
+void CompletionWriter::Skip(const GenerateRequest& request) {
+  failed_ |= !request.error.empty();
+  progress_.Skip(ShareDone(OriginOf(request)));
 }
 
 void CompletionWriter::Stream(const Model& model, const GenerateRequest& request, const RunOptions& options) {

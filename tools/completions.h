@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "engine/generate.h"
@@ -21,17 +20,15 @@ class CompletionWriter {
   CompletionWriter(std::string format, const PromptReader& reader, Output& output, Progress& progress)
       : format_(std::move(format)), reader_(reader), output_(output), progress_(progress) {}
 
-  // `share`: how much of the run is done, where that is known.
-  void Write(const GenerateRequest& request, const Completion& completion, std::optional<double> share);
+  void Write(const GenerateRequest& request, const Completion& completion);
 
   // Counts a record that stands in the output already.
-  void Skip(const GenerateRequest& request) { failed_ |= !request.error.empty(); }
+  void Skip(const GenerateRequest& request);
 
   // As Write in the format text, but each character as soon as it is known, until a stop is asked for.
   void Stream(const Model& model, const GenerateRequest& request, const RunOptions& options);
 
   bool failed() const { return failed_; }
-  uint64_t num_completions() const { return num_completions_; }
 
   // "3 completions (1 failed), 40 characters in 0.002 s, 20000 characters a second"
   std::string Totals(double seconds) const;

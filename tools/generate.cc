@@ -1,7 +1,6 @@
 // octavo generate: prompts in, completions out, in input order.
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -153,16 +152,9 @@ OrderedJson RunRecord(const Flags& flags, const Model& model, const std::vector<
       {"format", flags.format}};
 }
 
-// How much of the run is done, as far as that is known: prompts of flags are counted, a file is measured by what has been read of it.
-std::optional<double> ShareDone(const PromptReader& reader, const Flags& flags, uint64_t num_done) {
-  if (reader.has_input()) return reader.ShareRead();
-  const double prompts = static_cast<double>(std::max<size_t>(flags.prompts.size(), 1));
-  return static_cast<double>(num_done) / (prompts * static_cast<double>(flags.samples));
-}
-
 // Writes all of them, from number `num_there` on.
-void WriteCompletions(const Model& model, const RunOptions& options, const Flags& flags, PromptReader& reader,
-                      RequestSource& source, uint64_t num_there, CompletionWriter& writer) {
+void WriteCompletions(const Model& model, const RunOptions& options, const Flags& flags, RequestSource& source,
+                      uint64_t num_there, CompletionWriter& writer) {
   bool skipped = false;
   const auto next = [&]() -> std::optional<GenerateRequest> {
     for (uint64_t i = 0; !skipped && i < num_there; ++i) {
@@ -177,9 +169,8 @@ void WriteCompletions(const Model& model, const RunOptions& options, const Flags
     skipped = true;
     return source.Next();
   };
-  GenerateAll(model, options, next, [&](const GenerateRequest& request, Completion&& completion) {
-    writer.Write(request, completion, ShareDone(reader, flags, num_there + writer.num_completions()));
-  });
+  GenerateAll(model, options, next,
+              [&](const GenerateRequest& request, Completion&& completion) { writer.Write(request, completion); });
 }
 
 int Run(const Flags& flags) {
@@ -217,7 +208,7 @@ int Run(const Flags& flags) {
   if (one && flags.format == "text" && isatty(STDOUT_FILENO)) {
     writer.Stream(model, *source.Next(), run);
   } else {
-    WriteCompletions(model, run, flags, reader, source, num_there, writer);
+    WriteCompletions(model, run, flags, source, num_there, writer);
     output.Close();
   }
   progress.Clear();

@@ -43,13 +43,13 @@ bool Input::Fill() {
   } while (got < 0 && (errno == EINTR || errno == EAGAIN));
   if (got < 0) throw Error(fmt::format("cannot read '{}': {}", name_, std::strerror(errno)));
   buffer_.resize(std::min(buffer_.size(), old) + static_cast<size_t>(got));
-  *num_read_ += static_cast<uint64_t>(got);
+  num_read_ += static_cast<uint64_t>(got);
   return got > 0;
 }
 
-std::optional<double> Input::ShareRead() const {
+std::optional<double> Input::ShareTaken() const {
   if (!size_ || *size_ == 0) return std::nullopt;
-  return static_cast<double>(*num_read_) / static_cast<double>(*size_);
+  return static_cast<double>(num_read_ - (buffer_.size() - at_)) / static_cast<double>(*size_);
 }
 
 void Input::DropByteOrderMark() {

@@ -2,7 +2,6 @@
 #ifndef OCTAVO_TOOLS_IO_H_
 #define OCTAVO_TOOLS_IO_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -27,8 +26,8 @@ class Input {
   // All that is left.
   std::string ReadAll();
 
-  // How much of a regular file has been read, 0 to 1; nullopt for others. May be asked while another thread reads.
-  std::optional<double> ShareRead() const;
+  // How much of a regular file has been handed out, 0 to 1; nullopt for others.
+  std::optional<double> ShareTaken() const;
 
   // Whether the same bytes can be read again.
   bool is_regular() const { return size_.has_value(); }
@@ -42,7 +41,7 @@ class Input {
   std::string name_;
   std::unique_ptr<FILE, int (*)(FILE*)> file_;
   std::optional<uint64_t> size_;  // of a regular file
-  std::unique_ptr<std::atomic<uint64_t>> num_read_ = std::make_unique<std::atomic<uint64_t>>(0);
+  uint64_t num_read_ = 0;
   std::string buffer_;
   size_t at_ = 0;
   bool started_ = false;

@@ -12,8 +12,8 @@ namespace octavo::tools {
 namespace {
 
 std::string Rate(double per_second) {
-  if (per_second >= 1e6) return fmt::format("{:.2f} M", per_second / 1e6);
-  if (per_second >= 1e4) return fmt::format("{:.0f} k", per_second / 1e3);
+  if (per_second >= 1e6) return fmt::format("{:.2f} M ", per_second / 1e6);
+  if (per_second >= 1e4) return fmt::format("{:.0f} k ", per_second / 1e3);
   return fmt::format("{:.0f} ", per_second);
 }
 
@@ -26,7 +26,7 @@ std::string Duration(double seconds) {
 }  // namespace
 
 std::string ProgressLine(std::string_view noun, uint64_t done, uint64_t characters, std::optional<double> share,
-                         double seconds) {
+                         double skipped, double seconds) {
   constexpr size_t kWidth = 20;
   std::string line;
   if (share) {
@@ -35,7 +35,9 @@ std::string ProgressLine(std::string_view noun, uint64_t done, uint64_t characte
     line = fmt::format("[{}{}] {:3.0f}%  ", std::string(filled, '#'), std::string(kWidth - filled, ' '), 100 * part);
   }
   line += fmt::format("{} {}, {}characters/s", done, noun, Rate(static_cast<double>(characters) / seconds));
-  if (share && *share > 0) line += fmt::format(", {} left", Duration(seconds * (1 / std::min(*share, 1.0) - 1)));
+  if (share && *share > skipped) {
+    line += fmt::format(", {} left", Duration(seconds * std::max(1 - *share, 0.0) / (*share - skipped)));
+  }
   return line;
 }
 
@@ -51,7 +53,7 @@ void Progress::Show(uint64_t done, uint64_t characters, std::optional<double> sh
   next_ = now + std::chrono::milliseconds(100);
   drawn_ = true;
   const double seconds = std::chrono::duration<double>(now - began_).count();
-  const std::string line = "\r\x1b[K" + ProgressLine(noun_, done, characters, share, seconds);
+  const std::string line = "\r\x1b[K" + ProgressLine(noun_, done, characters, share, skipped_, seconds);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

@@ -22,6 +22,9 @@ class Progress {
   // second on. One thread at a time.
   void Show(uint64_t done, uint64_t characters, std::optional<double> share);
 
+  // So much of the whole was done before this run. Before the first Show.
+  void Skip(std::optional<double> share) { skipped_ = share.value_or(0); }
+
   void Clear();
 
  private:
@@ -31,12 +34,14 @@ class Progress {
   const std::string noun_;
   const Clock::time_point began_ = Clock::now();
   Clock::time_point next_;
+  double skipped_ = 0;
   bool drawn_ = false;
 };
 
-// "[#####     ]  50%  1200 completions, 1.9 M characters/s, 0:41 left", without the bar where the share is not known.
+// "[#####     ]  50%  1200 completions, 1.9 M characters/s, 0:41 left", without the bar where the share is not known. `seconds` brought it from
+// `skipped` to `share`.
 std::string ProgressLine(std::string_view noun, uint64_t done, uint64_t characters, std::optional<double> share,
-                         double seconds);
+                         double skipped, double seconds);
 
 }  // namespace octavo::tools
 

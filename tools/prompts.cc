@@ -66,18 +66,30 @@ PromptReader::PromptReader(std::vector<std::string> texts, std::optional<Input> 
   if (texts_.empty() && !input_) texts_.emplace_back();
 }
 
+std::optional<double> PromptReader::ShareTaken() const {
+  if (input_) return input_->ShareTaken();
+  return static_cast<double>(next_index_) / static_cast<double>(texts_.size());
+}
+
 std::optional<PromptRecord> PromptReader::Next() {
   PromptRecord record;
+  record.share_before = ShareTaken();
+  if (!TakeNext(record)) return std::nullopt;
+  record.share_behind = ShareTaken();
+  return record;
+}
+
+bool PromptReader::TakeNext(PromptRecord& record) {
   record.index = next_index_;
   record.samples = defaults_.samples;
   record.options = defaults_.options;
   if (next_index_ < texts_.size()) {
     record.text = texts_[next_index_++];
-    return record;
+    return true;
   }
   std::optional<std::string> line;
   do {
-    if (!input_ || !(line = input_->NextLine())) return std::nullopt;
+    if (!input_ || !(line = input_->NextLine())) return false;
     ++line_;
     // A blank line is an empty prompt, but between JSON objects it is nothing.
   } while (json_lines_ && IsBlank(*line));
@@ -88,7 +100,7 @@ std::optional<PromptRecord> PromptReader::Next() {
   } else {
     record.text = std::move(*line);
   }
-  return record;
+  return true;
 }
 
 void PromptReader::ReadJson(const std::string& line, PromptRecord& record) {

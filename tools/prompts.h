@@ -22,8 +22,9 @@ struct PromptRecord {
   std::optional<std::string> text;  // absent where the line could not be read
   uint64_t samples = 1;
   GenerateOptions options;
-  std::optional<uint64_t> seed;  // its own
-  std::string error;             // not empty: the line is bad
+  std::optional<uint64_t> seed;                      // its own
+  std::string error;                                 // not empty: the line is bad
+  std::optional<double> share_before, share_behind;  // how much of all prompts, 0 to 1, where that is known
 };
 
 struct PromptDefaults {
@@ -39,14 +40,13 @@ class PromptReader {
 
   std::optional<PromptRecord> Next();
 
-  // Whether there is a file, or standard input; and how much of it has been read, where that is known.
-  bool has_input() const { return input_.has_value(); }
-  std::optional<double> ShareRead() const { return input_ ? input_->ShareRead() : std::nullopt; }
-
   // For messages: "prompt 3" or "in.jsonl line 3".
   std::string Describe(const PromptRecord& record) const;
 
  private:
+  // Prompts of flags are counted, a file is measured by its bytes.
+  std::optional<double> ShareTaken() const;
+  bool TakeNext(PromptRecord& record);
   void ReadJson(const std::string& line, PromptRecord& record);
 
   std::vector<std::string> texts_;

@@ -5,6 +5,13 @@
 
 namespace octavo::tools {
 
+std::optional<double> ShareDone(const Origin& origin) {
+  const PromptRecord& prompt = *origin.prompt;
+  if (!prompt.share_before || !prompt.share_behind) return std::nullopt;
+  const double part = static_cast<double>(origin.sample + 1) / static_cast<double>(prompt.samples);
+  return *prompt.share_before + part * (*prompt.share_behind - *prompt.share_before);
+}
+
 std::optional<GenerateRequest> RequestSource::Next() {
   if (!prompt_ || sample_ == num_samples_) {
     if (!StartNextPrompt()) return std::nullopt;

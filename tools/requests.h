@@ -23,6 +23,9 @@ inline const Origin& OriginOf(const GenerateRequest& request) {
   return *static_cast<const Origin*>(request.context.get());
 }
 
+// How much of all prompts is done once this sample is, where that is known.
+std::optional<double> ShareDone(const Origin& origin);
+
 class RequestSource {
  public:
   // `first`: the sequence number where counting starts. The others must outlive the source.

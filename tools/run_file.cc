@@ -81,18 +81,15 @@ void RunFile::ReadRecord() {
     if (fstat(fd(), &status) == 0 && status.st_size == 0) return;
     throw Error(fmt::format("cannot resume {}: there is no {} beside it", Quote(path_), Quote(RecordPath())));
   }
-  try {
-    found_ = Json::parse(Input(RecordPath()).ReadAll());
-  } catch (const Json::exception&) {
-    throw Error(
-        fmt::format("cannot resume {}: {} is damaged; expected a JSON object", Quote(path_), Quote(RecordPath())));
+  found_ = Json::parse(Input(RecordPath()).ReadAll(), nullptr, false);
+  if (!found_->is_object() || !found_->contains("seed") || !(*found_)["seed"].is_number_unsigned()) {
+    throw Error(fmt::format("cannot resume {}: {} is damaged; expected the record of a run", Quote(path_),
+                            Quote(RecordPath())));
   }
 }
 
 std::optional<uint64_t> RunFile::seed() const {
-  if (!found_ || !found_->is_object() || !found_->contains("seed")) return std::nullopt;
-  const Json& seed = (*found_)["seed"];
-  return seed.is_number_unsigned() ? std::optional(seed.get<uint64_t>()) : std::nullopt;
+  return found_ ? std::optional((*found_)["seed"].get<uint64_t>()) : std::nullopt;
 }
 
 uint64_t RunFile::Begin(const Json& record) {

@@ -35,6 +35,7 @@ struct TextRecord {
   uint64_t index = 0, line = 0;
   std::optional<std::string> text;
   std::string error;
+  std::optional<double> share;  // how much of the input is done with it, where that is known
 };
 
 class TextReader {
@@ -59,6 +60,7 @@ class TextReader {
       record.line = ++line_;
     } while (json_lines_ && IsBlank(*line));
     record.index = next_index_++;
+    record.share = input_.ShareTaken();
     if (json_lines_) {
       ReadJson(*line, record);
     } else {
@@ -66,8 +68,6 @@ class TextReader {
     }
     return record;
   }
-
-  std::optional<double> ShareRead() const { return document_ ? std::nullopt : input_.ShareRead(); }
 
   std::string Describe(const TextRecord& record) const {
     return document_ ? input_.name() : fmt::format("{} line {}", input_.name(), record.line);
@@ -136,7 +136,7 @@ class Printer {
     ++num_texts_;
     num_chars_ += score.log_probabilities.size();
     nats_ += score.nats;
-    progress_.Show(num_texts_, num_chars_, reader_.ShareRead());
+    progress_.Show(num_texts_, num_chars_, record.share);
     if (score.error.empty()) return;
     ++num_failed_;
     progress_.Clear();

@@ -87,14 +87,37 @@ Channel OpenFile(const std::string& path) {
   return {Descriptor(), std::move(file)};
 }
 
-// While it lives: a write to a closed pipe gives an error instead of SIGPIPE, here and in processes started.
-class IgnoreClosedPipes {
+// While it lives: signals are ignored, here and in processes started.
+class IgnoredSignals {
  public:
-  explicit IgnoreClosedPipes(bool ignore) : before_(std::signal(SIGPIPE, ignore ? SIG_IGN : SIG_DFL)) {}
-  ~IgnoreClosedPipes() { std::signal(SIGPIPE, before_); }
+  explicit IgnoredSignals(const RunOptions& options) {
+    for (const int signal : options.ignored_signals) Set(signal, SIG_IGN);
+    Set(SIGPIPE, options.ignore_closed_pipes ? SIG_IGN : SIG_DFL);
+    if (options.largest_file_bytes != RunOptions().largest_file_bytes) Set(SIGXFSZ, SIG_IGN);
+  }
+  ~IgnoredSignals() {
+    for (const auto& [signal, handler] : before_) std::signal(signal, handler);
+  }
 
  private:
-  sighandler_t before_;
+  void Set(int signal, sighandler_t handler) { before_.emplace_back(signal, std::signal(signal, handler)); }
+
+  std::vector<std::pair<int, sighandler_t>> before_;
+};
+
+// While it lives: no file may grow beyond so many bytes, here and in processes started.
+class FileLimit {
+ public:
+  explicit FileLimit(uint64_t bytes) {
+    Check(getrlimit(RLIMIT_FSIZE, &before_) == 0, "getrlimit");
+    rlimit limit = before_;
+    limit.rlim_cur = std::min<rlim_t>(bytes, before_.rlim_max);
+    Check(setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit");
+  }
+  ~FileLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_;
 };
 
 // Standard input, output, error, and one that only tells when the process has ended.
@@ -124,6 +147,8 @@ pid_t Start(const std::vector<std::string>& arguments, const RunOptions& options
     posix_spawn_file_actions_adddup2(&actions, channels[static_cast<size_t>(i)].theirs.get(), i);
   }
   pid_t process = 0;
+  const IgnoredSignals ignored(options);
+  const FileLimit limit(options.largest_file_bytes);
   errno = posix_spawn(&process, OCTAVO_COMMAND, &actions, nullptr, argv.data(),
                       EnvironmentWith(options.environment).data());
   posix_spawn_file_actions_destroy(&actions);
@@ -133,10 +158,10 @@ pid_t Start(const std::vector<std::string>& arguments, const RunOptions& options
 }
 
 // Sends some of what is left; closes the channel when the process does not want it.
-void SendSome(Descriptor& to, std::string_view& left) {
+void SendSome(Descriptor& to, std::string& left) {
   const ssize_t sent = send(to.get(), left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent >= 0) {
-    left.remove_prefix(static_cast<size_t>(sent));
+    left.erase(0, static_cast<size_t>(sent));
   } else if (errno != EAGAIN) {
     to.Close();
   }
@@ -150,50 +175,90 @@ void ReceiveSome(Descriptor& from, std::string& text) {
   text.append(bytes.data(), static_cast<size_t>(got));
 }
 
-// Feeds and reads until the process has ended. False when the time is over.
-bool Talk(Channels& channels, const RunOptions& options, RunResult& result) {
+}  // namespace
+
+struct Process::State {
+  RunOptions options;
+  Channels channels;
+  pid_t process = 0;  // 0: has been waited for
+  RunResult result;
+  std::string left;  // of the input
+};
+
+Process::Process(const std::vector<std::string>& arguments, const RunOptions& options)
+    : state_(std::make_unique<State>()) {
+  state_->options = options;
+  state_->left = options.input;
+  state_->channels = {OpenSocket(),
+                      options.terminal              ? OpenTerminal()
+                      : options.output_path.empty() ? OpenPipe()
+                                                    : OpenFile(options.output_path),
+                      options.terminal_messages       ? OpenTerminal()
+                      : options.messages_path.empty() ? OpenPipe()
+                                                      : OpenFile(options.messages_path),
+                      OpenPipe()};
+  state_->process = Start(arguments, options, state_->channels);
+}
+
+Process::~Process() {
+  if (state_->process == 0) return;
+  Signal(SIGKILL);
+  waitpid(state_->process, nullptr, 0);
+}
+
+void Process::Send(std::string_view bytes) { state_->left += bytes; }
+
+void Process::EndInput() { state_->options.hold_input_until_bytes = 0; }
+
+void Process::Signal(int signal) const { kill(state_->process, signal); }
+
+const RunResult& Process::so_far() const { return state_->result; }
+
+bool Process::TalkUntil(const std::function<bool()>& done) {
+  constexpr int kAskEveryMs = 2;
+  const RunOptions& options = state_->options;
+  RunResult& result = state_->result;
+  Channels& channels = state_->channels;
   Descriptor &in = channels[0].ours, &out = channels[1].ours, &err = channels[2].ours, &alive = channels[3].ours;
   const Clock::time_point end = Clock::now() + options.timeout;
-  std::string_view left = options.input;
   std::string nothing;
   while (out.open() || err.open() || alive.open()) {
+    if (result.out.size() >= options.close_output_after_bytes) out.Close();
     const bool held = result.out.size() < options.hold_input_until_bytes;
-    if (left.empty() && !held) in.Close();
-    std::array<pollfd, 4> wait = {{{left.empty() ? -1 : in.get(), POLLOUT, 0},
+    if (state_->left.empty() && !held) in.Close();
+    if (done && done()) return true;
+    std::array<pollfd, 4> wait = {{{state_->left.empty() ? -1 : in.get(), POLLOUT, 0},
                                    {out.get(), POLLIN, 0},
                                    {err.get(), POLLIN, 0},
                                    {alive.get(), POLLIN, 0}}};
     const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-    if (rest <= 0) return false;
-    if (poll(wait.data(), wait.size(), static_cast<int>(rest)) < 0) Check(errno == EINTR, "poll");
-    if (wait[0].revents) SendSome(in, left);
+    result.timed_out = rest <= 0;
+    if (result.timed_out) return false;
+    const int patience = done ? kAskEveryMs : static_cast<int>(rest);
+    if (poll(wait.data(), wait.size(), patience) < 0) Check(errno == EINTR, "poll");
+    if (wait[0].revents) SendSome(in, state_->left);
     if (wait[1].revents) ReceiveSome(out, result.out);
     if (wait[2].revents) ReceiveSome(err, result.err);
     if (wait[3].revents) ReceiveSome(alive, nothing);
-    if (result.out.size() >= options.close_output_after_bytes) out.Close();
   }
-  return true;
+  return false;
 }
 
-}  // namespace
-
-RunResult RunOctavo(const std::vector<std::string>& arguments, const RunOptions& options) {
-  Channels channels = {OpenSocket(),
-                       options.terminal              ? OpenTerminal()
-                       : options.output_path.empty() ? OpenPipe()
-                                                     : OpenFile(options.output_path),
-                       options.messages_path.empty() ? OpenPipe() : OpenFile(options.messages_path), OpenPipe()};
-  RunResult result;
-  const IgnoreClosedPipes ignore(options.ignore_closed_pipes);
-  const pid_t process = Start(arguments, options, channels);
-  result.timed_out = !Talk(channels, options, result);
-  if (result.timed_out) kill(process, SIGKILL);
+RunResult Process::Wait() {
+  RunResult& result = state_->result;
+  TalkUntil(nullptr);
+  if (result.timed_out) Signal(SIGKILL);
   int status = 0;
   rusage usage;
-  while (wait4(process, &status, 0, &usage) < 0) Check(errno == EINTR, "wait4");
+  while (wait4(state_->process, &status, 0, &usage) < 0) Check(errno == EINTR, "wait4");
+  state_->process = 0;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   result.peak_memory_bytes = static_cast<uint64_t>(usage.ru_maxrss) << 10;
-  return result;
+  return std::move(result);
+}
+
+RunResult RunOctavo(const std::vector<std::string>& arguments, const RunOptions& options) {
+  return Process(arguments, options).Wait();
 }
 
 }  // namespace octavo::test

@@ -6,8 +6,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace octavo::test {
@@ -18,12 +21,19 @@ struct RunOptions {
   size_t close_output_after_bytes =   // standard output is closed once so much of it was seen, as `head` does
       std::numeric_limits<size_t>::max();
   bool ignore_closed_pipes = false;           // as under a parent that ignores SIGPIPE
+  std::vector<int> ignored_signals = {};      // the same for others, as under nohup
   bool terminal = false;                      // standard output is a pseudo-terminal that passes bytes on as they are
+  bool terminal_messages = false;             // standard error is one
   std::string output_path = {};               // where standard output goes instead, such as /dev/full
   std::string messages_path = {};             // the same for standard error
   std::vector<std::string> environment = {};  // "NAME=value", beside or in place of what this process has
-  std::chrono::seconds timeout{60};           // then the process is killed
+  uint64_t largest_file_bytes =               // a write that would make a file larger fails
+      std::numeric_limits<uint64_t>::max();
+  std::chrono::seconds timeout{60};  // then the process is killed
 };
+
+// As hold_input_until_bytes: until EndInput.
+constexpr size_t kHoldInput = std::numeric_limits<size_t>::max();
 
 struct RunResult {
   std::string out, err;
@@ -32,7 +42,31 @@ struct RunResult {
   uint64_t peak_memory_bytes = 0;
 };
 
-// Throws std::system_error when the process cannot be started.
+// One run that can be watched and disturbed. Throws std::system_error when it cannot be started.
+class Process {
+ public:
+  explicit Process(const std::vector<std::string>& arguments, const RunOptions& options = {});
+  ~Process();  // kills it if it still runs
+
+  // More bytes for standard input, sent while talking.
+  void Send(std::string_view bytes);
+  void EndInput();
+
+  // Feeds and reads until `done`, asked every few milliseconds; false when the process has ended before, or the time is over.
+  bool TalkUntil(const std::function<bool()>& done);
+  void Signal(int signal) const;
+
+  const RunResult& so_far() const;
+
+  // Feeds and reads until the process has ended, once.
+  RunResult Wait();
+
+ private:
+  struct State;
+  const std::unique_ptr<State> state_;
+};
+
+// A run from start to end.
 RunResult RunOctavo(const std::vector<std::string>& arguments, const RunOptions& options = {});
 
 }  // namespace octavo::test

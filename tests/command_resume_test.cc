@@ -1,0 +1,289 @@
+// octavo generate --resume: a run that was broken anywhere gives, once resumed, the bytes of an unbroken one, and anything that differs is
+// refused.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <random>
+
+#include "tests/testing/command_checks.h"
+#include "tests/testing/files.h"
+
+namespace octavo::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class ResumeTest : public ::testing::Test {
+ protected:
+  std::string Path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  // Leaves the first `bytes` bytes of `whole`, as a broken run would.
+  void Break(const std::string& whole, size_t bytes) const { WriteFile(out_, whole.substr(0, bytes)); }
+
+  const TemporaryFolder folder_;
+  const std::string out_ = Path("out");
+};
+
+// ---- killed ----
+
+std::string ManyPrompts(size_t count) {
+  std::string prompts;
+  for (size_t i = 0; i < count; ++i) prompts += std::string("ROMEO:").substr(0, i % 7) + "\n";
+  return prompts;
+}
+
+TEST_F(ResumeTest, KilledTenTimesEqualsUnbroken) {
+  const std::string prompts = folder_.Write("prompts.txt", ManyPrompts(20'000));
+  for (const std::string format : {"lines", "jsonl"}) {
+    const Arguments run = {"generate", "--prompts", prompts, "--max-chars", "16", "--seed", "5", "--format", format};
+    const Clock::time_point begin = Clock::now();
+    const std::string whole = RunWell(run).out;
+    const Clock::duration unbroken = Clock::now() - begin;
+    ASSERT_EQ(Lines(whole).size(), 20'000u);
+    std::mt19937 random(7);
+    size_t num_broken = 0;
+    for (size_t kill = 0; kill < 10; ++kill) {
+      Process process(run + Arguments{"--output", out_, kill == 0 ? "--force" : "--resume"});
+      if (kill < 2) {  // in the middle for sure
+        process.TalkUntil([&] { return FileBytes(out_) > (kill + 1) * whole.size() / 4; });
+      } else {
+        const Clock::time_point end = Clock::now() + unbroken * (random() % 1000) / 8000;
+        process.TalkUntil([&] { return Clock::now() >= end; });
+      }
+      process.Signal(SIGKILL);
+      process.Wait();
+      const std::string there = ReadFile(out_);
+      ASSERT_TRUE(whole.starts_with(there)) << "kill " << kill << ": no prefix of the whole run";
+      num_broken += there.size() < whole.size();
+    }
+    EXPECT_GE(num_broken, 1u);
+    RunWell(run + Arguments{"--output", out_, "--resume"});
+    EXPECT_TRUE(ReadFile(out_) == whole) << format;
+  }
+}
+
+// ---- cut anywhere ----
+
+const Arguments kModd = {"generate", "--model",     Golden("modd"), "--temperature",
+                         "1e30",     "--max-chars", "12",           "--quiet"};
+
+TEST_F(ResumeTest, CutAtEveryByteOfItsLastLines) {
+  const Arguments run = kModd + Arguments{"--samples", "60", "--seed", "3", "--format", "lines", "--output", out_};
+  RunWell(run);
+  const std::string whole = ReadFile(out_);
+  size_t inside_of_characters = 0;
+  for (size_t bytes = whole.size() - 40; bytes <= whole.size(); ++bytes) {
+    inside_of_characters += bytes < whole.size() && (static_cast<unsigned char>(whole[bytes]) & 0xC0) == 0x80;
+    Break(whole, bytes);
+    RunWell(run + Arguments{"--resume"});
+    ASSERT_TRUE(ReadFile(out_) == whole) << "cut at " << bytes;
+  }
+  EXPECT_GE(inside_of_characters, 3u) << "the test needs characters of several bytes";
+  for (const size_t bytes : {size_t{0}, size_t{1}, whole.find('\n'), whole.find('\n') + 1, whole.size() / 2}) {
+    Break(whole, bytes);
+    RunWell(run + Arguments{"--resume", "--threads", bytes % 2 ? "1" : "3"});
+    ASSERT_TRUE(ReadFile(out_) == whole) << "cut at " << bytes;
+  }
+}
+
+TEST_F(ResumeTest, JsonLinesFirstSamplesAndSeedsOfTheirOwn) {
+  const std::string prompts =
+      folder_.Write("in.jsonl",
+                    "{\"prompt\": \"ab\", \"samples\": 5, \"id\": 1}\n"
+                    "{\"prompt\": \"\", \"seed\": 9, \"samples\": 4}\n"
+                    "not JSON\n"
+                    "\n"
+                    "{\"prompt\": \"no % here\", \"samples\": 3}\n"
+                    "{\"prompt\": \"é\", \"max_chars\": 70, \"samples\": 7, \"stop\": [\"Z\"]}\n");
+  const Arguments run = kModd + Arguments{"--prompt", "first", "--prompts", prompts, "--samples", "2", "--seed", "3",
+                                          "--first",  "1000",  "--format",  "jsonl", "--output",  out_};
+  RunPartly(run);
+  const std::string whole = ReadFile(out_);
+  EXPECT_EQ(Lines(whole).size(), 2u + 5 + 4 + 1 + 1 + 7);
+  for (size_t bytes = 0; bytes <= whole.size(); bytes += 131) {
+    Break(whole, bytes);
+    RunPartly(run + Arguments{"--resume"});  // also where all that fails stands already
+    ASSERT_TRUE(ReadFile(out_) == whole) << "cut at " << bytes;
+  }
+}
+
+TEST_F(ResumeTest, FailuresThatStandAreFailuresStill) {
+  const Arguments run = kModd + Arguments{"--prompt", "no % here", "--prompt", "ab",       "--seed",
+                                          "1",        "--format",  "lines",    "--output", out_};
+  RunPartly(run);
+  const std::string whole = ReadFile(out_);
+  EXPECT_TRUE(whole.starts_with("\n"));
+  for (const size_t bytes : {size_t{1}, whole.size()}) {
+    Break(whole, bytes);
+    RunPartly(run + Arguments{"--resume"});
+    EXPECT_EQ(ReadFile(out_), whole);
+  }
+}
+
+// ---- where there is nothing to resume ----
+
+TEST_F(ResumeTest, NothingBeginsAnew) {
+  const Arguments run =
+      kModd + Arguments{"--samples", "3", "--seed", "1", "--format", "lines", "--output", out_, "--resume"};
+  const std::string expected = RunWell(kModd + Arguments{"--samples", "3", "--seed", "1", "--format", "lines"}).out;
+  RunWell(run);
+  EXPECT_EQ(ReadFile(out_), expected);
+  // Broken before FILE.run was there.
+  std::filesystem::remove(out_ + ".run");
+  WriteFile(out_, "");
+  RunWell(run);
+  EXPECT_EQ(ReadFile(out_), expected);
+}
+
+TEST_F(ResumeTest, CompleteStaysAsItIs) {
+  const Arguments run = {"generate", "--model",  Golden("modd"), "--samples", "3", "--max-chars",
+                         "5",        "--format", "lines",        "--output",  out_};
+  RunWell(run);
+  const std::string whole = ReadFile(out_);
+  const RunResult again = RunWell(run + Arguments{"--resume"});
+  EXPECT_EQ(ReadFile(out_), whole);
+  const std::vector<std::string> messages = Lines(again.err);
+  ASSERT_EQ(messages.size(), 2u) << again.err;
+  EXPECT_EQ(messages[0], "octavo: resumed behind 3 completions");
+  EXPECT_TRUE(messages[1].starts_with("octavo: 0 completions, 0 characters in ")) << again.err;
+}
+
+TEST_F(ResumeTest, SeedOfTheRunIsTaken) {
+  const Arguments run = kModd + Arguments{"--samples", "9", "--format", "lines", "--output", out_};
+  RunWell(run);  // with a random seed
+  const std::string whole = ReadFile(out_);
+  Break(whole, whole.size() / 2);
+  RunWell(run + Arguments{"--resume"});
+  EXPECT_EQ(ReadFile(out_), whole);
+}
+
+// ---- what differs ----
+
+class RefusalTest : public ResumeTest {
+ protected:
+  RefusalTest() {
+    RunWell(run_);
+    part_ = ReadFile(out_).substr(0, 60);
+    Break(part_, part_.size());
+  }
+
+  // Refused with one message, and what is there stays.
+  void ExpectRefused(const Arguments& arguments, std::string_view part) const {
+    SCOPED_TRACE(Show(arguments));
+    const std::string record = ReadFile(out_ + ".run");
+    ExpectOneMessage(RunOctavo(arguments + Arguments{"--resume"}), 1, part);
+    EXPECT_EQ(ReadFile(out_), part_);
+    EXPECT_EQ(ReadFile(out_ + ".run"), record);
+  }
+
+  const std::string prompts_ = folder_.Write("prompts.txt", "a\nb\nc\n\nab\n");
+  const Arguments base_ = kModd + Arguments{"--output", out_};
+  const Arguments run_ =
+      base_ + Arguments{"--prompt", "x", "--prompt", "y", "--prompts", prompts_, "--seed", "1", "--format", "lines"};
+  std::string part_;
+};
+
+TEST_F(RefusalTest, FlagsThatDiffer) {
+  const std::vector<std::pair<Arguments, std::string>> cases = {
+      {{"--seed", "2"}, "out': its seed is 1, that of this run 2; expected the same (see "},
+      {{"--first", "1"}, "its first is 0, that of this run 1"},
+      {{"--samples", "2"}, "its settings.samples is 1, that of this run 2"},
+      {{"--max-chars", "13"}, "its settings.max_chars is 12, that of this run 13"},
+      {{"--stop", "Q"}, "its settings.stop is [], that of this run [\"Q\"]"},
+      {{"--temperature", "1"}, "its settings.temperature is 1e+30, that of this run 1.0"},
+      {{"--top-k", "3"}, "its settings.top_k is 0, that of this run 3"},
+      {{"--top-p", "0.5"}, "its settings.top_p is 1.0, that of this run 0.5"},
+      {{"--overflow", "restart"}, "its settings.overflow is \"slide\", that of this run \"restart\""},
+      {{"--kv", "bf16"}, "its settings.kv is \"f32\", that of this run \"bf16\""},
+      {{"--unknown", "skip"}, "its prompts.unknown is \"error\", that of this run \"skip\""},
+      {{"--format", "jsonl"}, "its format is \"lines\", that of this run \"jsonl\""},
+      {{"--input-format", "jsonl"}, "its prompts.json_lines is false, that of this run true"},
+      {{"--model", "tiny"}, "its model is \""},
+      {{"--prompt", "z"}, "its prompts.flags is \""},
+  };
+  for (const auto& [more, part] : cases) ExpectRefused(run_ + more, part);
+  // Texts that are the same only when put together.
+  const Arguments end = {"--prompts", prompts_, "--seed", "1", "--format", "lines"};
+  ExpectRefused(base_ + Arguments{"--prompt", "xy"} + end, "its prompts.flags is \"");
+  ExpectRefused(base_ + Arguments{"--prompt", "y", "--prompt", "x"} + end, "its prompts.flags is \"");
+  ExpectRefused(base_ + Arguments{"--prompt", "x", "--prompt", "y", "--seed", "1", "--format", "lines"},
+                "its prompts.file is \"");
+}
+
+TEST_F(RefusalTest, PromptsThatDiffer) {
+  for (const char* changed : {"", "a\nb\nc\n\nab", "a\nb\nc\n\nabc\n", "a\nb\nd\n\nab\n"}) {
+    folder_.Write("prompts.txt", changed);
+    ExpectRefused(run_, "its prompts.file is \"");
+  }
+  // The same under another name is the same.
+  folder_.Write("elsewhere.txt", "a\nb\nc\n\nab\n");
+  RunWell(base_ + Arguments{"--prompt", "x", "--prompt", "y", "--prompts", Path("elsewhere.txt"), "--seed", "1",
+                            "--format", "lines", "--resume"});
+}
+
+TEST_F(RefusalTest, InputThatCannotBeReadAgain) {
+  const Arguments from_pipe = base_ + Arguments{"--prompts", "-", "--seed", "1", "--format", "lines"};
+  ExpectRefused(from_pipe, "cannot resume '" + out_ + "': standard input cannot be read again; expected a file");
+  ExpectRefused(base_ + Arguments{"--prompts", "/dev/null", "--seed", "1", "--format", "lines"},
+                "/dev/null cannot be read again");
+  // A run that came from there is no run of a file.
+  RunWell(from_pipe + Arguments{"--force"}, {.input = ReadFile(prompts_)});
+  part_ = ReadFile(out_);
+  ExpectRefused(base_ + Arguments{"--prompts", prompts_, "--seed", "1", "--format", "lines"},
+                "its prompts.file is null");
+}
+
+TEST_F(RefusalTest, RecordsThatDiffer) {
+  const std::string good = ReadFile(out_ + ".run");
+  for (const auto& [key, value] : std::vector<std::pair<std::string, Json>>{
+           {"octavo", "0.0.0"}, {"numerics", 0}, {"fused_multiply_add", nullptr}, {"model", "0"}, {"format", "text"}}) {
+    Json record = Json::parse(good);
+    ASSERT_TRUE(record.contains(key));
+    record[key] = value;
+    WriteFile(out_ + ".run", record.dump());
+    ExpectRefused(run_, "its " + key + " is " + value.dump() + ", that of this run ");
+    record.erase(key);
+    WriteFile(out_ + ".run", record.dump());
+    ExpectRefused(run_, "its " + key + " is null, that of this run ");
+  }
+}
+
+TEST_F(RefusalTest, RecordsThatAreDamaged) {
+  const std::string good = ReadFile(out_ + ".run");
+  const std::vector<std::string> damaged = {"",
+                                            "{",
+                                            "\xFF",
+                                            "[]",
+                                            "null",
+                                            "7",
+                                            "\"x\"",
+                                            "{}",
+                                            std::string(100'000, '['),
+                                            good.substr(0, good.size() / 2),
+                                            good + "x",
+                                            "{\"seed\": -1}",
+                                            "{\"seed\": \"1\"}"};
+  for (const std::string& text : damaged) {
+    WriteFile(out_ + ".run", text);
+    ExpectRefused(run_, "is damaged; expected the record of a run");
+    // Also where its seed is asked for.
+    ExpectRefused(base_ + Arguments{"--format", "lines"}, "is damaged; expected the record of a run");
+  }
+  std::filesystem::remove(out_ + ".run");
+  ExpectRefused(run_, "there is no '" + out_ + ".run' beside it");
+  std::filesystem::create_directory(out_ + ".run");
+  ExpectOneMessage(RunOctavo(run_ + Arguments{"--resume"}), 1, "out.run' is a directory");
+  EXPECT_EQ(ReadFile(out_), part_);
+}
+
+TEST_F(RefusalTest, MoreLinesThanTheRun) {
+  RunWell(run_ + Arguments{"--resume"});
+  part_ = ReadFile(out_) + "one more\n";
+  WriteFile(out_, part_);
+  ExpectRefused(run_, "out': it has 8 lines, the whole run 7");
+}
+
+}  // namespace
+}  // namespace octavo::test
