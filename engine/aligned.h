@@ -2,7 +2,10 @@
 #ifndef OCTAVO_ENGINE_ALIGNED_H_
 #define OCTAVO_ENGINE_ALIGNED_H_
 
+#include <sys/mman.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <vector>
@@ -31,12 +34,18 @@ struct AlignedAllocator {
 
 using AlignedFloats = std::vector<float, AlignedAllocator<float>>;
 
-// Numbers that hold anything at first: the system gives large blocks of memory page by page, as they are first written.
+// Numbers that hold anything at first: the system gives large blocks of memory page by page, as they are first written, in large pages where it can.
 template <typename T>
 class Untouched {
  public:
   Untouched() = default;
-  explicit Untouched(size_t count) : data_(AlignedAllocator<T>().allocate(count)), size_(count) {}
+  explicit Untouched(size_t count) : data_(AlignedAllocator<T>().allocate(count)), size_(count) {
+    constexpr uintptr_t kLargePage = uintptr_t{2} << 20;
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(data()),
+                    first = (begin + kLargePage - 1) / kLargePage * kLargePage;
+    const uintptr_t end = (begin + count * sizeof(T)) / kLargePage * kLargePage;
+    if (end > first) madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+  }
 
   T* data() { return data_.get(); }
   const T* data() const { return data_.get(); }

@@ -15,8 +15,9 @@
 namespace octavo {
 namespace {
 
-// Panels of sequences that one group steps together: each weight that is broadcast then feeds four multiply-adds.
-constexpr size_t kPanelsPerGroup = 2;
+// Panels of sequences that one group steps together. Two keep keys and values of small models in L2 and fill the register tiles; where the
+// weights stream from farther away, four share each of them.
+constexpr size_t kMostPanels = 4, kFewPanels = 2, kManyWeights = 1000000;
 
 // Keys and values of all groups of a run take at most this; beyond it, groups get fewer panels, then there are fewer groups, whose
 // threads share the work of a step.
@@ -28,8 +29,11 @@ struct Layout {
 
 Layout ChooseLayout(const Model& model, const RunOptions& options) {
   const size_t threads = static_cast<size_t>(options.num_threads);
-  const size_t panels = std::max<size_t>(1, kCacheBytes / StepPass::CacheBytes(model.config(), 1, options.kv));
-  const size_t per_group = std::clamp<size_t>(panels / threads, 1, kPanelsPerGroup);
+  const ModelConfig& config = model.config();
+  const size_t weights = 12 * config.num_layers * config.width * config.width;
+  const size_t most = weights < kManyWeights ? kFewPanels : kMostPanels;
+  const size_t panels = std::max<size_t>(1, kCacheBytes / StepPass::CacheBytes(config, 1, options.kv));
+  const size_t per_group = std::clamp<size_t>(panels / threads, 1, most);
   return {std::clamp<size_t>(panels / per_group, 1, threads), per_group};
 }
 
