@@ -156,10 +156,10 @@ Model Model::ParseDirectory(std::span<const std::byte> tensors, std::string_view
 Model Model::Load(const std::filesystem::path& path) {
   std::error_code code;
   if (std::filesystem::is_directory(path, code)) {
-    const std::vector<std::byte> tensors = ReadFileBytes(path / kTensorsFile);
+    const std::vector<std::byte> tensors = ReadSafetensorsBytes(path / kTensorsFile);
     return ParseDirectory(tensors, ReadText(path / kConfigFile), ReadText(path / kVocabularyFile), path);
   }
-  const std::vector<std::byte> bytes = ReadFileBytes(path);
+  const std::vector<std::byte> bytes = ReadSafetensorsBytes(path);
   return Parse(bytes, QuotePath(path.string()));
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <new>
 #include <optional>
 #include <type_traits>
 
@@ -147,6 +148,42 @@ void ConvertAll(const Tensor& tensor, const Convert& convert, std::vector<float>
   for (size_t i = 0; i < out.size(); ++i) out[i] = convert(Load<Stored>(tensor.data.data() + i * sizeof(Stored)));
 }
 
+// The header's length, from a file's first bytes (nine, or all there are) and its size.
+uint64_t CheckStart(std::span<const std::byte> start, uint64_t file_bytes, std::string_view where) {
+  // The reference reader's own bound: no real header comes near it.
+  constexpr uint64_t kLargestHeader = 100'000'000;
+  if (file_bytes < 8) Fail("{} has {} bytes; a safetensors file has at least 8", where, file_bytes);
+  const uint64_t header_bytes = Load<uint64_t>(start.data());
+  if (header_bytes > file_bytes - 8) {
+    Fail("{}: the header would take {} bytes; the file has {} behind the length", where, header_bytes, file_bytes - 8);
+  }
+  if (header_bytes > kLargestHeader)
+    Fail("{}: the header takes {} bytes; at most {} are read", where, header_bytes, kLargestHeader);
+  if (header_bytes == 0 || start[8] != std::byte{'{'})
+    Fail("{}: the header does not begin with '{{'; is this a safetensors file?", where);
+  return header_bytes;
+}
+
+std::ifstream OpenFile(const std::filesystem::path& path, uint64_t& size) {
+  std::error_code code;
+  const std::string name = QuotePath(path.string());
+  const auto status = std::filesystem::status(path, code);
+  if (status.type() == std::filesystem::file_type::not_found) Fail("{}: there is no such file", name);
+  if (!std::filesystem::status_known(status)) Fail("{} cannot be opened: {}", name, code.message());
+  if (!std::filesystem::is_regular_file(status)) Fail("{} is not a regular file", name);
+  size = std::filesystem::file_size(path, code);
+  std::ifstream file(path, std::ios::binary);
+  if (code || !file) Fail("{} cannot be opened: {}", name, std::strerror(errno));
+  return file;
+}
+
+std::vector<std::byte> ReadBytes(std::ifstream& file, uint64_t size, const std::filesystem::path& path) {
+  std::vector<std::byte> bytes(size);
+  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
+    Fail("{}: the file became shorter while it was read", QuotePath(path.string()));
+  return bytes;
+}
+
 }  // namespace
 
 std::string Tensor::ShapeText() const {
@@ -159,18 +196,8 @@ std::string Tensor::ShapeText() const {
 size_t Tensor::num_elements() const { return data.size() / TypeSize(type).value(); }
 
 Safetensors ParseSafetensors(std::span<const std::byte> file, std::string_view where) {
-  // The reference reader's own bound: no real header comes near it.
-  constexpr uint64_t kLargestHeader = 100'000'000;
-  if (file.size() < 8) Fail("{} has {} bytes; a safetensors file has at least 8", where, file.size());
-  const uint64_t header_bytes = Load<uint64_t>(file.data());
-  if (header_bytes > file.size() - 8) {
-    Fail("{}: the header would take {} bytes; the file has {} behind the length", where, header_bytes, file.size() - 8);
-  }
-  if (header_bytes > kLargestHeader)
-    Fail("{}: the header takes {} bytes; at most {} are read", where, header_bytes, kLargestHeader);
+  const uint64_t header_bytes = CheckStart(file, file.size(), where);
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, header_bytes);
-  if (text.empty() || text[0] != '{')
-    Fail("{}: the header does not begin with '{{'; is this a safetensors file?", where);
   // An object of objects that hold lists.
   const Json header = ParseJson(text, fmt::format("{}: the header", where), 4);
   const std::span<const std::byte> data = file.subspan(8 + header_bytes);
@@ -238,19 +265,21 @@ std::vector<std::byte> WriteSafetensors(std::span<const Tensor> tensors,
 }
 
 std::vector<std::byte> ReadFileBytes(const std::filesystem::path& path) {
-  std::error_code code;
-  const std::string name = QuotePath(path.string());
-  const auto status = std::filesystem::status(path, code);
-  if (status.type() == std::filesystem::file_type::not_found) Fail("{}: there is no such file", name);
-  if (!std::filesystem::status_known(status)) Fail("{} cannot be opened: {}", name, code.message());
-  if (!std::filesystem::is_regular_file(status)) Fail("{} is not a regular file", name);
-  const auto size = std::filesystem::file_size(path, code);
-  std::ifstream file(path, std::ios::binary);
-  if (code || !file) Fail("{} cannot be opened: {}", name, std::strerror(errno));
-  std::vector<std::byte> bytes(size);
-  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size)))
-    Fail("{}: the file became shorter while it was read", name);
-  return bytes;
+  uint64_t size = 0;
+  std::ifstream file = OpenFile(path, size);
+  return ReadBytes(file, size, path);
+}
+
+std::vector<std::byte> ReadSafetensorsBytes(const std::filesystem::path& path) {
+  uint64_t size = 0;
+  std::ifstream file = OpenFile(path, size);
+  CheckStart(ReadBytes(file, std::min<uint64_t>(size, 9), path), size, QuotePath(path.string()));
+  file.seekg(0);
+  try {
+    return ReadBytes(file, size, path);
+  } catch (const std::bad_alloc&) {
+    Fail("{} has {} bytes, more than there is memory", QuotePath(path.string()), size);
+  }
 }
 
 }  // namespace octavo

@@ -47,6 +47,9 @@ std::vector<std::byte> WriteSafetensors(std::span<const Tensor> tensors,
 // The whole of a regular file. Throws Error that names it.
 std::vector<std::byte> ReadFileBytes(const std::filesystem::path& path);
 
+// The same for a safetensors file, whose first bytes are looked at before memory is taken for the rest.
+std::vector<std::byte> ReadSafetensorsBytes(const std::filesystem::path& path);
+
 }  // namespace octavo
 
 #endif  // OCTAVO_ENGINE_SAFETENSORS_H_

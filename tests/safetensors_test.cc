@@ -335,5 +335,19 @@ TEST(ReadFileBytes, ReadsFilesAndNamesWhatIsNone) {
   std::filesystem::remove_all(folder);
 }
 
+// Sparse on the disk: only its size is large.
+TEST(ReadSafetensorsBytes, LooksAtTheStartBeforeItTakesMemory) {
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("octavo_large_file_test_{}", getpid());
+  std::filesystem::create_directory(folder);
+  const auto path = folder / "zeros.safetensors";
+  std::ofstream(path, std::ios::binary) << "x";
+  std::filesystem::resize_file(path, uint64_t{10} << 30);
+  const size_t before = allocated_bytes;
+  EXPECT_TRUE(Fails([&] { ReadSafetensorsBytes(path); }, {"zeros.safetensors'", "does not begin with '{'"}));
+  EXPECT_LE(allocated_bytes - before, size_t{1} << 20);
+  EXPECT_TRUE(Fails([&] { Model::Load(path); }, {"does not begin with '{'"}));
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace octavo::test
