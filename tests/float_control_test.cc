@@ -165,7 +165,8 @@ TEST(FloatControl, GeneratingIgnoresTheCallers) {
       });
       ExpectSameUnderAllSettings([&] {
         Results results;
-        for (size_t i = 0; i < 20; ++i) Append(results, Generate(model, requests[i], nullptr, threads));
+        for (size_t i = 0; i < 20; ++i)
+          Append(results, Generate(model, requests[i], nullptr, {.num_threads = threads}));
         return results;
       });
     }
@@ -184,7 +185,8 @@ TEST(FloatControl, ScoringIgnoresTheCallers) {
       });
       ExpectSameUnderAllSettings([&] {
         Results results;
-        for (const ScoreRequest& request : requests) Append(results, ScoreText(model, request, threads));
+        for (const ScoreRequest& request : requests)
+          Append(results, ScoreText(model, request, {.num_threads = threads}));
         return results;
       });
     }
@@ -199,7 +201,7 @@ TEST(FloatControl, SharedStepsIgnoreTheCallers) {
   request.options.max_chars = 4;
   ExpectSameUnderAllSettings([&] {
     Results results;
-    Append(results, Generate(model, request, nullptr, 3));
+    Append(results, Generate(model, request, nullptr, {.num_threads = 3}));
     return results;
   });
 }
