@@ -120,7 +120,7 @@ TEST(Signals, IgnoredOnesStayIgnored) {
   EXPECT_EQ(process.Wait().exit_code, 0);
 }
 
-#if !OCTAVO_TEST_SANITIZED  // sanitizers need memory of their own
+#ifndef OCTAVO_TEST_SANITIZED  // sanitizers need memory of their own
 TEST(Memory, DoesNotGrowWithTheNumberOfPrompts) {
   constexpr uint64_t kMebibyte = uint64_t{1} << 20;
   const TemporaryFolder folder;
