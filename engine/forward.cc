@@ -259,8 +259,8 @@ void StepPass::Attend(size_t layer, const int32_t* positions, size_t num_live) {
       }
       const size_t first = CacheOffset(layer, panel) + head * HeadStride();
       const size_t offset = (panel * config.width + head * size) * kPanelRows;
-      const auto attend = [&](const auto* keys, const auto* values) {
-        const DecodeCacheOf cache{keys + first, values + first, HeadStride(), slots, newest_slot_};
+      const auto attend = [&]<typename T>(const T* keys, const T* values) {
+        const DecodeCacheOf<T> cache{keys + first, values + first, HeadStride(), slots, newest_slot_};
         DecodeAttention(q_.data() + offset, cache, lengths, count, size, work_.mixed.data() + offset, scratch);
       };
       if (kv_ == KvPrecision::kF32) {
