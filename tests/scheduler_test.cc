@@ -268,15 +268,6 @@ TEST(Queue, GivesEachWorkerAsMany) {
   EXPECT_EQ(emitted, (std::vector{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
-// As many lanes as one group has are stepped by all groups together when there are no more requests: all of them take part.
-TEST(Queue, FewRequestsAreSpreadOverTheGroups) {
-  const Model model = RandomModel({Characters("\nabc"), 64, 1, 1, 4});
-  std::vector<GenerateRequest> requests(4, Request(60));
-  const Outcome one = RunAll(model, requests, 1), four = RunAll(model, requests, 4);
-  EXPECT_EQ(one.use.steps, 60u * 16) << "one panel";
-  EXPECT_GE(four.use.steps, 2 * one.use.steps) << "panels of several groups";
-}
-
 // ---- the team ----
 
 TEST(Team, SharesEachPartOnce) {
