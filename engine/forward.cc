@@ -2,13 +2,9 @@
 #include "engine/forward.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
-#include <new>
 #include <numeric>
-#include <type_traits>
 
-#include "engine/fail.h"
 #include "engine/packed_weights.h"
 #include "engine/parallel.h"
 #include "kernels/causal_attention.h"
@@ -151,105 +147,42 @@ const float* TextPass::Logits(size_t panel) {
               work_);
 }
 
-const float* TextPass::Table(size_t layer, size_t panel) const {
-  return tables_[layer].data() + panel * 3 * model_.config().width * kPanelRows;
-}
+const float* TextPass::Table(size_t layer) const { return tables_[layer].data(); }
 
 StepPass::StepPass(const Model& model, size_t num_panels, const Team* team, KvPrecision kv)
-    : model_(model), team_(team), num_panels_(num_panels), kv_(kv) {
+    : model_(model), team_(team), num_panels_(num_panels), cache_(model.config(), num_panels, kv) {
   const ModelConfig& config = model.config();
-  const size_t bytes = CacheBytes(config, num_panels, kv), count = bytes / 2 / sizeof(float);
   Resize(work_, num_lanes(), config);
   q_.resize(PanelFloats(num_lanes(), config.width));
   work_.scratch.resize(PanelFloats(config.context_length, kPanelRows) * MaxPieces(team));
-  try {
-    if (kv == KvPrecision::kF32) {
-      keys_ = Untouched<float>(count);
-      values_ = Untouched<float>(count);
-    } else {
-      paired_keys_ = Untouched<uint32_t>(count);
-      paired_values_ = Untouched<uint32_t>(count);
-      new_keys_.resize(q_.size());
-      new_values_.resize(q_.size());
-    }
-  } catch (const std::bad_alloc&) {
-    Fail("the keys and values of {} texts of {} characters take {} bytes, more than there is memory",
-         num_panels * kPanelRows, config.context_length, bytes);
-  }
-}
-
-size_t StepPass::CacheBytes(const ModelConfig& config, size_t num_panels, KvPrecision kv) {
-  size_t bytes = 2 * sizeof(float) * kPanelRows;
-  const size_t words = kv == KvPrecision::kF32 ? config.head_size() : NumPairs(config.head_size());
-  for (const size_t factor : {num_panels, config.num_layers, config.context_length, config.num_heads, words}) {
-    if (__builtin_mul_overflow(bytes, factor, &bytes)) {
-      Fail("{} layers, context {} and width {} need more bytes for keys and values than can be counted",
-           config.num_layers, config.context_length, config.width);
-    }
-  }
-  return bytes;
-}
-
-size_t StepPass::HeadStride() const {
-  const size_t size = model_.config().head_size();
-  return model_.config().context_length * (kv_ == KvPrecision::kF32 ? size : NumPairs(size)) * kPanelRows;
-}
-
-size_t StepPass::CacheOffset(size_t layer, size_t panel) const {
-  return (layer * num_panels_ + panel) * model_.config().num_heads * HeadStride();
-}
-
-size_t StepPass::PreviousSlot(size_t back) const {
-  const size_t slots = model_.config().context_length;
-  return (newest_slot_ + slots - back % slots) % slots;
 }
 
 float* StepPass::Step(const int32_t* tokens, const int32_t* positions, size_t num_live) {
   const ModelConfig& config = model_.config();
   const Weights& parameters = model_.weights();
-  newest_slot_ = newest_slot_ + 1 == config.context_length ? 0 : newest_slot_ + 1;
+  const HeadLayout q{q_.data(), config.width * kPanelRows, config.head_size() * kPanelRows};
+  cache_.Advance();
   Embed(tokens, positions, num_live, parameters.wte.data(), parameters.wpe.data(), config.width, work_.x.data());
   for (size_t i = 0; i < config.num_layers; ++i) {
     Normalize(parameters.layers[i].ln_1, config, work_.x.data(), num_live, work_.normed.data());
-    Project(i, num_live);
+    MultiplyQkv(team_, work_.normed.data(), num_live, model_.packed().layers[i].c_attn.matrix(), config, q,
+                cache_.NewKeys(i), cache_.NewValues(i));
+    cache_.Store(i, NumPanels(num_live));
     Attend(i, positions, num_live);
     FinishBlock(model_, team_, i, num_live, 0, work_);
   }
   return Head(model_, team_, work_.x.data(), num_live, work_);
 }
 
-void StepPass::Project(size_t layer, size_t num_live) {
-  const ModelConfig& config = model_.config();
-  const size_t width = config.width, size = config.head_size();
-  const auto panels_of = [&](AlignedFloats& part) {
-    return HeadLayout{part.data(), width * kPanelRows, size * kPanelRows};
-  };
-  const auto newest_of = [&](Untouched<float>& part) {
-    return HeadLayout{part.data() + CacheOffset(layer, 0) + newest_slot_ * size * kPanelRows, CacheOffset(0, 1),
-                      HeadStride()};
-  };
-  const bool is_paired = kv_ == KvPrecision::kBf16;
-  MultiplyQkv(team_, work_.normed.data(), num_live, model_.packed().layers[layer].c_attn.matrix(), config,
-              panels_of(q_), is_paired ? panels_of(new_keys_) : newest_of(keys_),
-              is_paired ? panels_of(new_values_) : newest_of(values_));
-  for (size_t panel = 0; is_paired && panel < NumPanels(num_live); ++panel) {
-    const size_t from = panel * width * kPanelRows;
-    const size_t to = CacheOffset(layer, panel) + newest_slot_ * NumPairs(size) * kPanelRows;
-    StorePairs(new_keys_.data() + from, config.num_heads, size, paired_keys_.data() + to, HeadStride());
-    StorePairs(new_values_.data() + from, config.num_heads, size, paired_values_.data() + to, HeadStride());
-  }
-}
-
 // Attention of each lane over its own slots; pieces are heads of panels.
 void StepPass::Attend(size_t layer, const int32_t* positions, size_t num_live) {
   const ModelConfig& config = model_.config();
-  const size_t heads = config.num_heads, size = config.head_size(), slots = config.context_length;
-  const size_t panels = NumPanels(num_live);
+  const size_t heads = config.num_heads;
   double characters = 0;
   for (size_t r = 0; r < num_live; ++r) characters += positions[r] + 1;
   const double bytes = 2 * sizeof(float) * characters * static_cast<double>(config.width);
-  Share(team_, panels * heads, bytes / kBytesPerSecond, [&](size_t piece, size_t begin, size_t end) {
-    float* scratch = work_.scratch.data() + piece * PanelFloats(slots, kPanelRows);
+  Share(team_, NumPanels(num_live) * heads, bytes / kBytesPerSecond, [&](size_t piece, size_t begin, size_t end) {
+    float* scratch = work_.scratch.data() + piece * PanelFloats(config.context_length, kPanelRows);
     while (begin < end) {
       const size_t panel = begin / heads, head = begin % heads, count = std::min(heads - head, end - begin);
       int32_t lengths[kPanelRows];
@@ -257,59 +190,15 @@ void StepPass::Attend(size_t layer, const int32_t* positions, size_t num_live) {
         const size_t lane = panel * kPanelRows + r;
         lengths[r] = lane < num_live ? positions[lane] + 1 : 1;
       }
-      const size_t first = CacheOffset(layer, panel) + head * HeadStride();
-      const size_t offset = (panel * config.width + head * size) * kPanelRows;
-      const auto attend = [&]<typename T>(const T* keys, const T* values) {
-        const DecodeCacheOf<T> cache{keys + first, values + first, HeadStride(), slots, newest_slot_};
-        DecodeAttention(q_.data() + offset, cache, lengths, count, size, work_.mixed.data() + offset, scratch);
-      };
-      if (kv_ == KvPrecision::kF32) {
-        attend(keys_.data(), values_.data());
-      } else {
-        attend(paired_keys_.data(), paired_values_.data());
-      }
+      const size_t offset = (panel * config.width + head * config.head_size()) * kPanelRows;
+      cache_.Attend(layer, panel, head, count, q_.data() + offset, lengths, work_.mixed.data() + offset, scratch);
       begin += count;
     }
   });
 }
 
 void StepPass::Load(size_t lane, const TextPass& pass, size_t count) {
-  const ModelConfig& config = model_.config();
-  const size_t width = config.width, size = config.head_size(), panel = lane / kPanelRows, row = lane % kPanelRows;
-  // Part 1 of the tables, keys, or part 2, values.
-  const auto fill = [&](auto* cache, size_t layer, size_t part) {
-    using Element = std::remove_pointer_t<decltype(cache)>;
-    constexpr size_t kNumbers = std::is_same_v<Element, float> ? 1 : 2;
-    const size_t elements = (size + kNumbers - 1) / kNumbers;
-    cache += CacheOffset(layer, panel) + row;
-    for (size_t t = 0; t < count; ++t) {
-      // The next step takes the slot behind newest_slot_; position count - 1 belongs in newest_slot_ itself.
-      const size_t slot = PreviousSlot(count - 1 - t) * elements * kPanelRows;
-      const float* from = pass.Table(layer, t / kPanelRows) + part * width * kPanelRows + t % kPanelRows;
-      for (size_t h = 0; h < config.num_heads; ++h, from += size * kPanelRows) {
-        for (size_t i = 0; i < elements; ++i) {
-          Element& to = cache[h * HeadStride() + slot + i * kPanelRows];
-          const float* number = from + i * kNumbers * kPanelRows;
-          if constexpr (kNumbers == 1) {
-            to = *number;
-          } else {
-            // They are rounded already.
-            const uint32_t odd = 2 * i + 1 < size ? std::bit_cast<uint32_t>(number[kPanelRows]) : 0;
-            to = std::bit_cast<uint32_t>(*number) >> 16 | odd;
-          }
-        }
-      }
-    }
-  };
-  for (size_t i = 0; i < config.num_layers; ++i) {
-    if (kv_ == KvPrecision::kF32) {
-      fill(keys_.data(), i, 1);
-      fill(values_.data(), i, 2);
-    } else {
-      fill(paired_keys_.data(), i, 1);
-      fill(paired_values_.data(), i, 2);
-    }
-  }
+  for (size_t i = 0; i < model_.config().num_layers; ++i) cache_.Load(i, lane, pass.Table(i), count);
 }
 
 }  // namespace octavo

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/aligned.h"
+#include "engine/kv_cache.h"
 #include "engine/model.h"
 #include "engine/run_options.h"
 #include "kernels/panel.h"
@@ -40,8 +41,8 @@ class TextPass {
   // Logits of panel `panel` of the text just read (rows 16·panel …): [vocabulary_size][16], valid until the next call.
   const float* Logits(size_t panel);
 
-  // Keys and values of the text just read: a panel of 16 positions, features q | k | v, 3·width in all.
-  const float* Table(size_t layer, size_t panel) const;
+  // Queries, keys and values of the text just read: panels of 16 positions, features q | k | v, 3·width in all.
+  const float* Table(size_t layer) const;
 
  private:
   const Model& model_;
@@ -59,9 +60,6 @@ class StepPass {
   // As TextPass. Memory for the cache is only taken where it is used. Throws Error when there is not enough address space.
   StepPass(const Model& model, size_t num_panels, const Team* team = nullptr, KvPrecision kv = KvPrecision::kF32);
 
-  // What the cache of `num_panels` panels takes at most: 2·layers·context·width·16 numbers each. Throws Error when that is no number.
-  static size_t CacheBytes(const ModelConfig& config, size_t num_panels, KvPrecision kv);
-
   size_t num_lanes() const { return num_panels_ * kPanelRows; }
 
   // One step: lane r reads tokens[r] at positions[r], behind the positions[r] characters that it read before; position 0 begins anew.
@@ -72,23 +70,13 @@ class StepPass {
   void Load(size_t lane, const TextPass& pass, size_t count);
 
  private:
-  // In numbers or, for bfloat16, pairs.
-  size_t HeadStride() const;
-  size_t CacheOffset(size_t layer, size_t panel) const;
-  size_t PreviousSlot(size_t back) const;
-  // Queries to q_, keys and values to the newest slot.
-  void Project(size_t layer, size_t num_live);
   void Attend(size_t layer, const int32_t* positions, size_t num_live);
 
   const Model& model_;
   const Team* team_;
   const size_t num_panels_;
-  const KvPrecision kv_;
-  size_t newest_slot_ = 0;
-  Untouched<float> keys_, values_;                   // [layers][panels][heads][slots][head_size][16]
-  Untouched<uint32_t> paired_keys_, paired_values_;  // [layers][panels][heads][slots][pairs][16]
+  KvCache cache_;
   AlignedFloats q_;
-  AlignedFloats new_keys_, new_values_;  // of a step, before they are paired
   Workspace work_;
 };
 

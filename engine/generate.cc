@@ -32,7 +32,7 @@ Layout ChooseLayout(const Model& model, const RunOptions& options) {
   const ModelConfig& config = model.config();
   const size_t weights = 12 * config.num_layers * config.width * config.width;
   const size_t most = weights < kManyWeights ? kFewPanels : kMostPanels;
-  const size_t panels = std::max<size_t>(1, kCacheBytes / StepPass::CacheBytes(config, 1, options.kv));
+  const size_t panels = std::max<size_t>(1, kCacheBytes / KvCache::Bytes(config, 1, options.kv));
   const size_t per_group = std::clamp<size_t>(panels / threads, 1, most);
   return {std::clamp<size_t>(panels / per_group, 1, threads), per_group};
 }

@@ -3,6 +3,7 @@
 #ifndef OCTAVO_ENGINE_PARALLEL_H_
 #define OCTAVO_ENGINE_PARALLEL_H_
 
+#include <oneapi/tbb/enumerable_thread_specific.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
@@ -71,8 +72,6 @@ class Team {
 
   // More than threads, so that one that comes late or is disturbed takes fewer.
   size_t max_pieces() const { return num_threads_ == 1 ? 1 : 4 * num_threads_; }
-
-  size_t num_threads() const { return num_threads_; }
 
  private:
   size_t num_threads_;

@@ -4,12 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
-#include <mutex>
 #include <numeric>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "engine/fail.h"
 #include "engine/forward.h"
@@ -38,33 +35,12 @@ void ScoreWindow(TextPass& pass, const Model& model, std::span<const TokenId> te
   }
 }
 
-// Passes that are free: windows of a text may run on other threads than the text's own.
-class PassPool {
- public:
-  PassPool(const Model& model, KvPrecision kv) : model_(model), kv_(kv) {}
+// One pass a thread, made when the thread first needs it.
+using Passes = tbb::enumerable_thread_specific<TextPass>;
 
-  template <typename Use>
-  void With(const Use& use) {
-    std::unique_ptr<TextPass> pass;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!free_.empty()) {
-        pass = std::move(free_.back());
-        free_.pop_back();
-      }
-    }
-    if (!pass) pass = std::make_unique<TextPass>(model_, nullptr, kv_);
-    use(*pass);
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(pass));
-  }
-
- private:
-  const Model& model_;
-  const KvPrecision kv_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<TextPass>> free_;
-};
+Passes MakePasses(const Model& model, KvPrecision kv) {
+  return Passes([&model, kv] { return TextPass(model, nullptr, kv); });
+}
 
 // Windows of the context's length take about as long as their products.
 double WindowSeconds(const ModelConfig& config) {
@@ -72,7 +48,7 @@ double WindowSeconds(const ModelConfig& config) {
          static_cast<double>(config.width * config.width);
 }
 
-Score ScoreWith(PassPool& passes, const Team& team, const Model& model, const ScoreRequest& request) {
+Score ScoreWith(Passes& passes, const Team& team, const Model& model, const ScoreRequest& request) {
   CheckStride(model, request.stride);
   Score score;
   score.error = request.error;
@@ -87,12 +63,10 @@ Score ScoreWith(PassPool& passes, const Team& team, const Model& model, const Sc
   const size_t num_windows = targets <= context ? 1 : 1 + (targets - context + stride - 1) / stride;
   const double seconds = static_cast<double>(num_windows) * WindowSeconds(model.config());
   team.Share(num_windows, seconds, [&](size_t, size_t window, size_t end) {
-    passes.With([&](TextPass& pass) {
-      for (; window < end; ++window) {
-        const size_t begin = window * stride, first = window == 0 ? 1 : begin - stride + context + 1;
-        ScoreWindow(pass, model, text, begin, first, score.log_probabilities);
-      }
-    });
+    for (TextPass& pass = passes.local(); window < end; ++window) {
+      const size_t begin = window * stride, first = window == 0 ? 1 : begin - stride + context + 1;
+      ScoreWindow(pass, model, text, begin, first, score.log_probabilities);
+    }
   });
   const auto bad = std::find_if_not(score.log_probabilities.begin(), score.log_probabilities.end(),
                                     [](double x) { return std::isfinite(x); });
@@ -115,7 +89,7 @@ void CheckStride(const Model& model, size_t stride) {
 }
 
 Score ScoreText(const Model& model, const ScoreRequest& request, const RunOptions& options) {
-  PassPool passes(model, options.kv);
+  Passes passes = MakePasses(model, options.kv);
   const Team team(options.num_threads);
   Score score;
   team.Execute([&] { score = ScoreWith(passes, team, model, request); });
@@ -125,7 +99,7 @@ Score ScoreText(const Model& model, const ScoreRequest& request, const RunOption
 void ScoreAll(const Model& model, const RunOptions& options, const std::function<std::optional<ScoreRequest>()>& next,
               const std::function<void(const ScoreRequest&, Score&&)>& emit) {
   const size_t num_workers = static_cast<size_t>(options.num_threads);
-  PassPool passes(model, options.kv);
+  Passes passes = MakePasses(model, options.kv);
   OrderedQueue<ScoreRequest, Score> queue(next, emit, options, num_workers, 64 * num_workers);
   const Team team(options.num_threads);
   team.ForEach(num_workers, [&](size_t) {

@@ -54,14 +54,14 @@ struct PackedTile {
   const float* weights;  // [num_inputs][num_outputs]
   size_t num_outputs;    // at most 16
   const float* bias;
-  size_t ahead;           // floats from these weights to those of the next tile, to be fetched meanwhile; 0: not
+  size_t ahead;           // floats from these weights to those of the next tile; 0: there is none
   const Destination* to;  // of each output
 };
 
 // For outputs n = begin … begin + kOutputs - 1 and each row of kPanels panels from `panel` on: sum = bias[n]; sum += x[k][row] · w[k][n],
 // k = 0, 1, …; stored to, or added to, to[n].
-// kWidth is tile.num_outputs, or 0: known at run time only. Where kFetch, the next tile's weights are fetched on the way.
-template <size_t kOutputs, size_t kWidth, size_t kPanels, TileStore kStore, bool kFetch>
+// kWidth is tile.num_outputs, or 0: known at run time only. On the way the next tile's weights are fetched, for tiles of known width.
+template <size_t kOutputs, size_t kWidth, size_t kPanels, TileStore kStore>
 HWY_INLINE void RunTile(const PackedTile& tile, size_t begin, size_t panel) {
   const DF d;
   constexpr size_t kVectors = kPanels * kVectorsPerPanel;
@@ -76,7 +76,7 @@ HWY_INLINE void RunTile(const PackedTile& tile, size_t begin, size_t panel) {
   const float* HWY_RESTRICT x = tile.x + panel * x_stride;
   const float* HWY_RESTRICT w = tile.weights + begin;
   for (size_t k = tile.num_inputs; k > 0; --k, x += kPanelRows, w += w_stride) {
-    if constexpr (kFetch) hwy::Prefetch(w + tile.ahead);
+    if constexpr (kWidth > 0) hwy::Prefetch(w + tile.ahead);
     VF row[kVectors];
     OCTAVO_UNROLL
     for (size_t v = 0; v < kVectors; ++v) {
@@ -105,7 +105,7 @@ HWY_INLINE void RunTile(const PackedTile& tile, size_t begin, size_t panel) {
 template <size_t kMost, size_t kPanels, TileStore kStore>
 HWY_INLINE void RunTileOf(size_t outputs, const PackedTile& tile, size_t begin, size_t panel) {
   if constexpr (kMost > 0) {
-    if (outputs == kMost) return RunTile<kMost, 0, kPanels, kStore, false>(tile, begin, panel);
+    if (outputs == kMost) return RunTile<kMost, 0, kPanels, kStore>(tile, begin, panel);
     RunTileOf<kMost - 1, kPanels, kStore>(outputs, tile, begin, panel);
   }
 }
@@ -120,13 +120,13 @@ HWY_INLINE size_t EqualShare(size_t whole, size_t parts) {
 
 // The register tiles of a packed tile of 16 from output kBegin on. All but the last few tiles of most matrices are such, and at width 32 what is
 // decided at run time costs 2 to 6% of peak (Zen 5).
-template <size_t kBegin, size_t kPanels, TileStore kStore, bool kFetch>
+template <size_t kBegin, size_t kPanels, TileStore kStore>
 HWY_INLINE void RunWholeTile(const PackedTile& tile, size_t panel) {
   constexpr size_t kMost = MaxTileOutputs(kPanels * kVectorsPerPanel), kRest = kTileOutputs - kBegin;
   if constexpr (kRest > 0) {
     constexpr size_t kPieces = (kRest + kMost - 1) / kMost, kOutputs = (kRest + kPieces - 1) / kPieces;
-    RunTile<kOutputs, kTileOutputs, kPanels, kStore, kFetch>(tile, kBegin, panel);
-    RunWholeTile<kBegin + kOutputs, kPanels, kStore, kFetch>(tile, panel);
+    RunTile<kOutputs, kTileOutputs, kPanels, kStore>(tile, kBegin, panel);
+    RunWholeTile<kBegin + kOutputs, kPanels, kStore>(tile, panel);
   }
 }
 
@@ -134,10 +134,7 @@ HWY_INLINE void RunWholeTile(const PackedTile& tile, size_t panel) {
 template <size_t kPanels, TileStore kStore>
 HWY_NOINLINE void RunPackedTile(const PackedTile& tile, size_t panel) {
   constexpr size_t kMost = MaxTileOutputs(kPanels * kVectorsPerPanel);
-  if (tile.num_outputs == kTileOutputs) {
-    return tile.ahead > 0 ? RunWholeTile<0, kPanels, kStore, true>(tile, panel)
-                          : RunWholeTile<0, kPanels, kStore, false>(tile, panel);
-  }
+  if (tile.num_outputs == kTileOutputs) return RunWholeTile<0, kPanels, kStore>(tile, panel);
   size_t begin = 0;
   for (size_t pieces = (tile.num_outputs + kMost - 1) / kMost; pieces > 0; --pieces) {
     const size_t count = EqualShare(tile.num_outputs - begin, pieces);
@@ -146,23 +143,19 @@ HWY_NOINLINE void RunPackedTile(const PackedTile& tile, size_t panel) {
   }
 }
 
-// Matrices of this size do not stay in L1 between two steps of a model: the next tile is fetched while one is used. `baby` (43 MB, from memory) runs
-// at 90% of peak then, at 67% without; `tiny` (124 KB in all, from L2) gains 3% end to end (Zen 5). Where weights are in L1 already, the
-// instruction costs up to 4% at width 32.
-constexpr size_t kStreamedFloats = size_t{1} << 10;
-
-// Runs tile `number` of `matrix` over `num_panels` panels of x, as many at once as registers allow; `to` says where its outputs go.
+// Runs tile `number` of `matrix` over `num_panels` panels of x, as many at once as registers allow; `to` says where its outputs go. The next tile's
+// weights are fetched meanwhile: `baby` (43 MB, from memory) runs at 90% of peak then, at 67% without; `tiny` (124 KB, from L2) gains 3% end to
+// end. Where weights are in L1 already, the instruction costs up to 4% at width 32 (Zen 5).
 template <TileStore kStore>
 HWY_INLINE void RunTileOverPanels(const float* x, size_t num_panels, const PackedMatrix& matrix, size_t number,
                                   const Destination* to) {
   const size_t begin = TileBegin(matrix.num_outputs, number), end = TileBegin(matrix.num_outputs, number + 1);
-  const bool is_streamed = matrix.num_inputs * matrix.num_outputs >= kStreamedFloats && end < matrix.num_outputs;
   const PackedTile tile = {.x = x,
                            .num_inputs = matrix.num_inputs,
                            .weights = matrix.weights + begin * matrix.num_inputs,
                            .num_outputs = end - begin,
                            .bias = matrix.bias + begin,
-                           .ahead = is_streamed ? (end - begin) * matrix.num_inputs : 0,
+                           .ahead = end < matrix.num_outputs ? (end - begin) * matrix.num_inputs : 0,
                            .to = to};
   size_t panel = 0;
   if constexpr (kPanelsPerPass == 2) {

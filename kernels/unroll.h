@@ -4,6 +4,8 @@
 #ifndef OCTAVO_KERNELS_UNROLL_H_
 #define OCTAVO_KERNELS_UNROLL_H_
 
+#include "hwy/base.h"
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define OCTAVO_UNROLL

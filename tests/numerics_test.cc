@@ -16,6 +16,7 @@
 
 #include "engine/check/case.h"
 #include "engine/generate.h"
+#include "engine/hash.h"
 #include "engine/reference_pass.h"
 #include "engine/version.h"
 #include "kernels/targets.h"
@@ -64,18 +65,6 @@ constexpr std::array<uint64_t, kTexts.size()> kHashes = {
     0x1F2DFEA5D9B2AFE5, 0x9722D662BF9E0CB3, 0xBAA8A54B6F00FA8F, 0x3B422616AFF6896D,
 };
 
-// FNV-1a.
-class Hash {
- public:
-  void Add(std::string_view bytes) {
-    for (const char byte : bytes) value_ = (value_ ^ static_cast<uint8_t>(byte)) * 0x100000001B3;
-  }
-  uint64_t value() const { return value_; }
-
- private:
-  uint64_t value_ = 0xCBF29CE484222325;
-};
-
 GenerateRequest Request(const Model& model, std::string_view prompt, uint64_t max_chars) {
   GenerateRequest request;
   request.prompt = model.vocabulary().Encode(prompt);
@@ -93,7 +82,7 @@ uint64_t HashOf(const Model& model, const FixedText& text) {
   const Completion completion = Generate(model, request);
   EXPECT_EQ(completion.num_chars, text.overflow == Overflow::kStop ? 65 - request.prompt.size() : 100u)
       << completion.error;
-  Hash hash;
+  Fnv1a hash;
   hash.Add(completion.text);
   std::array<char, sizeof(double)> bits;
   std::memcpy(bits.data(), &completion.log_probability, sizeof(double));

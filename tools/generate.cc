@@ -8,6 +8,7 @@
 
 #include "engine/error.h"
 #include "engine/generate.h"
+#include "engine/hash.h"
 #include "engine/utf8.h"
 #include "engine/version.h"
 #include "kernels/targets.h"
@@ -119,37 +120,36 @@ RunMode ModeFrom(const Flags& flags) {
   return flags.resume ? RunMode::kResume : flags.force ? RunMode::kForce : RunMode::kNew;
 }
 
+std::string Hex(uint64_t hash) { return fmt::format("{:016x}", hash); }
+
 // What the bytes of a run depend on.
-OrderedJson RunRecord(const Flags& flags, const Model& model, const std::vector<std::string>& prompts,
-                      const std::optional<Input>& input, bool json_lines, uint64_t seed) {
-  TextHash model_hash, flag_hash;
+OrderedJson RunRecord(const Flags& flags, const GenerateOptions& options, const Model& model,
+                      const std::vector<std::string>& prompts, const std::optional<Input>& input, bool json_lines,
+                      uint64_t seed) {
+  Fnv1a model_hash, flag_hash;
   const std::vector<std::byte> bytes = model.Serialize();
   model_hash.Add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   for (const std::string& prompt : prompts) flag_hash.Add(fmt::format("{}:{}", prompt.size(), prompt));
   OrderedJson file = nullptr;
-  if (input && CanReadAgain(flags, input)) {
-    TextHash file_hash;
-    file_hash.AddFile(flags.prompt_files[0]);
-    file = file_hash.Hex();
-  }
-  return {
-      {"octavo", Version()},
-      {"numerics", kNumericsVersion},
-      {"fused_multiply_add", HasFusedMultiplyAdd(CurrentTarget())},
-      {"model", model_hash.Hex()},
-      {"seed", seed},
-      {"first", flags.first},
-      {"prompts", {{"flags", flag_hash.Hex()}, {"file", file}, {"json_lines", json_lines}, {"unknown", flags.unknown}}},
-      {"settings",
-       {{"samples", flags.samples},
-        {"max_chars", flags.max_chars},
-        {"stop", Unescape(flags.stops, flags.escape, "--stop")},
-        {"temperature", flags.temperature},
-        {"top_k", flags.top_k},
-        {"top_p", flags.top_p},
-        {"overflow", flags.overflow},
-        {"kv", flags.kv}}},
-      {"format", flags.format}};
+  if (input && CanReadAgain(flags, input)) file = Hex(HashFile(flags.prompt_files[0]));
+  return {{"octavo", Version()},
+          {"numerics", kNumericsVersion},
+          {"fused_multiply_add", HasFusedMultiplyAdd(CurrentTarget())},
+          {"model", Hex(model_hash.value())},
+          {"seed", seed},
+          {"first", flags.first},
+          {"prompts",
+           {{"flags", Hex(flag_hash.value())}, {"file", file}, {"json_lines", json_lines}, {"unknown", flags.unknown}}},
+          {"settings",
+           {{"samples", flags.samples},
+            {"max_chars", options.max_chars},
+            {"stop", options.stops},
+            {"temperature", options.sampling.temperature},
+            {"top_k", options.sampling.top_k},
+            {"top_p", options.sampling.top_p},
+            {"overflow", flags.overflow},
+            {"kv", flags.kv}}},
+          {"format", flags.format}};
 }
 
 // Writes all of them, from number `num_there` on.
@@ -194,7 +194,7 @@ int Run(const Flags& flags) {
   const std::optional<uint64_t> known_seed = flags.seed || !file ? flags.seed : file->seed();
   const uint64_t seed = known_seed ? *known_seed : RandomSeed();
   if (!known_seed && !flags.quiet) Complain("seed {}", seed);
-  const uint64_t num_there = file ? file->Begin(RunRecord(flags, model, prompts, input, json_lines, seed)) : 0;
+  const uint64_t num_there = file ? file->Begin(RunRecord(flags, options, model, prompts, input, json_lines, seed)) : 0;
 
   StopOnSignals();
   PromptReader reader(std::move(prompts), std::move(input), json_lines, {flags.samples, options}, flags.quiet);

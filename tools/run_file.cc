@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/error.h"
+#include "engine/hash.h"
 #include "engine/json.h"
 #include "engine/utf8.h"
 #include "tools/io.h"
@@ -121,31 +122,29 @@ uint64_t RunFile::CutToLines() {
   uint64_t lines = 0;
   off_t at = 0, end = 0;
   for (ssize_t got; (got = pread(fd(), buffer.data(), buffer.size(), at)) != 0; at += got) {
-    if (got < 0 && errno == EINTR) got = 0;
+    if (got < 0 && errno == EINTR) {
+      got = 0;
+      continue;
+    }
     if (got < 0) FailWith("cannot read", path_);
     const std::string_view bytes(buffer.data(), static_cast<size_t>(got));
     lines += static_cast<uint64_t>(std::count(bytes.begin(), bytes.end(), '\n'));
     if (const size_t last = bytes.rfind('\n'); last != bytes.npos) end = at + static_cast<off_t>(last) + 1;
-    if (got == 0) continue;
   }
   if (ftruncate(fd(), end) != 0 || lseek(fd(), end, SEEK_SET) != end) FailWith("cannot shorten", path_);
   return lines;
 }
 
-void TextHash::Add(std::string_view bytes) {
-  for (const char c : bytes) state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-}
-
-void TextHash::AddFile(const std::string& path) {
+uint64_t HashFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> buffer(size_t{1} << 20);
+  Fnv1a hash;
   while (file) {
     file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    Add({buffer.data(), static_cast<size_t>(file.gcount())});
+    hash.Add({buffer.data(), static_cast<size_t>(file.gcount())});
   }
   if (file.bad() || !file.eof()) FailWith("cannot read", path);
+  return hash.value();
 }
-
-std::string TextHash::Hex() const { return fmt::format("{:016x}", state_); }
 
 }  // namespace octavo::tools

@@ -44,17 +44,8 @@ class RunFile {
   std::optional<nlohmann::ordered_json> found_;
 };
 
-// What a record holds of a text: FNV-1a, 64 bits, in hexadecimal. Tells a changed file, not a forged one.
-class TextHash {
- public:
-  void Add(std::string_view bytes);
-  // Throws Error when the file cannot be read.
-  void AddFile(const std::string& path);
-  std::string Hex() const;
-
- private:
-  uint64_t state_ = 0xcbf29ce484222325;
-};
+// Hash of a file's bytes. Throws Error when it cannot be read.
+uint64_t HashFile(const std::string& path);
 
 }  // namespace octavo::tools
 
