@@ -55,7 +55,7 @@ def parse_arguments(argv=None):
     add("--beta2", type=number(float, 0, 0.9999), default=0.99, metavar="X", help="(%(default)s)")
     add("--weight-decay", type=number(float, 0), default=0.1, metavar="X", help="on matrices only (%(default)s)")
     add("--clip", type=number(float, 0), default=1.0, metavar="X", help="largest gradient norm (%(default)s)")
-    add("--dropout", type=share, default=0.0, metavar="X", help="(%(default)s)")
+    add("--dropout", type=number(float, 0, 0.9999), default=0.0, metavar="X", help="(%(default)s)")
     add("--seed", type=number(int, 0, 2**31 - 1), default=1, metavar="N", help="(%(default)s)")
     add("--eval-every", type=count, default=1000, metavar="N", help="steps between validations (%(default)s)")
     add("--threads", type=count, default=1, metavar="N", help="(%(default)s)")
