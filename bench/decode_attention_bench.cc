@@ -1,6 +1,7 @@
 // Decode attention of 16 sequences over all positions of the context, layer by layer as generation does: the cache streams from L2 (tiny) or
 // beyond. An element is a character.
 #include <memory>
+#include <vector>
 
 #include "bench/benchmarks.h"
 #include "bench/measure.h"
@@ -31,13 +32,19 @@ void RegisterDecodeAttention() {
       auto q = std::make_shared<AlignedFloats>(RandomFloats(shape.width * kPanelRows));
       auto out = std::make_shared<AlignedFloats>(shape.width * kPanelRows);
       auto scratch = std::make_shared<AlignedFloats>(slots * kPanelRows);
+      auto places = std::make_shared<std::vector<uint32_t>>(2 * slots);
+      FillPlaces(slots, 2 * sizeof(float) * shape.num_layers * layer_stride <= kScatteredBytes, places->data());
       return [=] {
         for (size_t position = 0; position < slots; ++position) {
           int32_t lengths[kPanelRows];
           for (int32_t& length : lengths) length = static_cast<int32_t>(position + 1);
           for (size_t layer = 0; layer < shape.num_layers; ++layer) {
-            const DecodeCache cache = {keys->data() + layer * layer_stride, values->data() + layer * layer_stride,
-                                       head_stride, slots, position};
+            const DecodeCache cache = {keys->data() + layer * layer_stride,
+                                       values->data() + layer * layer_stride,
+                                       head_stride,
+                                       slots,
+                                       position,
+                                       places->data()};
             DecodeAttention(q->data(), cache, lengths, heads, size, out->data(), scratch->data());
           }
         }

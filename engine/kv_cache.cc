@@ -15,7 +15,9 @@ KvCache::KvCache(const ModelConfig& config, size_t num_panels, KvPrecision kv)
       head_size_(config.head_size()),
       slots_(config.context_length),
       panels_(num_panels),
-      kv_(kv) {
+      kv_(kv),
+      places_(2 * slots_) {
+  FillPlaces(slots_, Bytes(config, 1, kv) <= kScatteredBytes, places_.data());
   const size_t bytes = Bytes(config, num_panels, kv), count = bytes / 2 / sizeof(float);
   try {
     if (is_paired()) {
@@ -51,7 +53,7 @@ void KvCache::Advance() { newest_slot_ = newest_slot_ + 1 == slots_ ? 0 : newest
 
 HeadLayout KvCache::Newest(Untouched<float>& part, AlignedFloats& unpaired, size_t layer) {
   if (is_paired()) return {unpaired.data(), heads_ * head_size_ * kPanelRows, head_size_ * kPanelRows};
-  return {part.data() + Offset(layer, 0) + newest_slot_ * head_size_ * kPanelRows, Offset(0, 1), HeadStride()};
+  return {part.data() + Offset(layer, 0) + Place(newest_slot_), Offset(0, 1), HeadStride()};
 }
 
 HeadLayout KvCache::NewKeys(size_t layer) { return Newest(keys_, new_keys_, layer); }
@@ -60,7 +62,7 @@ HeadLayout KvCache::NewValues(size_t layer) { return Newest(values_, new_values_
 void KvCache::Store(size_t layer, size_t num_panels) {
   for (size_t panel = 0; is_paired() && panel < num_panels; ++panel) {
     const size_t from = panel * heads_ * head_size_ * kPanelRows;
-    const size_t to = Offset(layer, panel) + newest_slot_ * SlotSize() * kPanelRows;
+    const size_t to = Offset(layer, panel) + Place(newest_slot_);
     StorePairs(new_keys_.data() + from, heads_, head_size_, paired_keys_.data() + to, HeadStride());
     StorePairs(new_values_.data() + from, heads_, head_size_, paired_values_.data() + to, HeadStride());
   }
@@ -70,7 +72,7 @@ void KvCache::Attend(size_t layer, size_t panel, size_t head, size_t count, cons
                      float* out, float* scratch) const {
   const size_t first = Offset(layer, panel) + head * HeadStride();
   const auto attend = [&]<typename T>(const T* keys, const T* values) {
-    const DecodeCacheOf<T> cache{keys + first, values + first, HeadStride(), slots_, newest_slot_};
+    const DecodeCacheOf<T> cache{keys + first, values + first, HeadStride(), slots_, newest_slot_, places_.data()};
     DecodeAttention(q, cache, lengths, count, head_size_, out, scratch);
   };
   if (is_paired()) {
@@ -90,7 +92,7 @@ void KvCache::Load(size_t layer, size_t lane, const float* table, size_t count) 
       const size_t slot = (newest_slot_ + slots_ - (count - 1 - t)) % slots_;
       const float* from = table + (t / kPanelRows * 3 + part) * width * kPanelRows + t % kPanelRows;
       for (size_t h = 0; h < heads_; ++h, from += head_size_ * kPanelRows) {
-        T* to = cache + h * HeadStride() + slot * SlotSize() * kPanelRows;
+        T* to = cache + h * HeadStride() + Place(slot);
         for (size_t i = 0; i < head_size_; i += kNumbers, to += kPanelRows) {
           const float* number = from + i * kPanelRows;
           if constexpr (kNumbers == 1) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "engine/aligned.h"
 #include "engine/config.h"
@@ -43,11 +44,14 @@ class KvCache {
   size_t SlotSize() const;
   size_t HeadStride() const { return slots_ * SlotSize() * kPanelRows; }
   size_t Offset(size_t layer, size_t panel) const { return (layer * panels_ + panel) * heads_ * HeadStride(); }
+  // To a head's slot.
+  size_t Place(size_t slot) const { return places_[slot] * SlotSize() * kPanelRows; }
   HeadLayout Newest(Untouched<float>& part, AlignedFloats& unpaired, size_t layer);
 
   const size_t heads_, head_size_, slots_, panels_;
   const KvPrecision kv_;
   size_t newest_slot_ = 0;
+  std::vector<uint32_t> places_;                     // of slots, see FillPlaces
   Untouched<float> keys_, values_;                   // [layers][panels][heads][slots][head_size][16]
   Untouched<uint32_t> paired_keys_, paired_values_;  // [layers][panels][heads][slots][pairs][16]
   AlignedFloats new_keys_, new_values_;              // of a step, before they are paired: panels

@@ -38,9 +38,9 @@ struct Softmaxer {
     }
   }
 
-  // raw[s, row] to weights for kKeys keys, in place and in `weight`, from where they are mixed at once; keep(s, v, weight) may put
-  // zeros where a row does not read key s.
-  template <size_t kKeys, class Keep>
+  // raw[s, row] to weights for kKeys keys, in `weight`, from where they are mixed at once, and where kStore in place too; keep(s, v, weight)
+  // may put zeros where a row does not read key s.
+  template <size_t kKeys, bool kStore, class Keep>
   HWY_INLINE void Weigh(float* raw, const Keep& keep, VF (&weight)[kKeys * kVectorsPerPanel]) {
     const DF d;
     OCTAVO_UNROLL
@@ -52,7 +52,7 @@ struct Softmaxer {
     for (size_t i = 0; i < kKeys * kVectorsPerPanel; ++i) {
       weight[i] = keep(i / kVectorsPerPanel, i % kVectorsPerPanel, weight[i]);
       sum[i % kVectorsPerPanel] = hn::Add(sum[i % kVectorsPerPanel], weight[i]);
-      hn::Store(weight[i], d, raw + i * kLanes);
+      if constexpr (kStore) hn::Store(weight[i], d, raw + i * kLanes);
     }
   }
 

@@ -110,7 +110,7 @@ HWY_INLINE void CausalMixKeys(float* HWY_RESTRICT weights, const float* HWY_REST
   if constexpr (kWeigh) {
     const auto keep = [s](size_t k, size_t v, VF w)
                           HWY_ATTR { return kDiagonal ? hn::IfThenElseZero(MayRead(s + k, v), w) : w; };
-    softmaxer.Weigh<kKeys>(at, keep, weight);
+    softmaxer.Weigh<kKeys, true>(at, keep, weight);
   } else {
     OCTAVO_UNROLL
     for (size_t i = 0; i < kKeys * kVectorsPerPanel; ++i) weight[i] = hn::Load(d, at + i * kLanes);

@@ -16,9 +16,10 @@ HWY_BEFORE_NAMESPACE();
 namespace octavo {
 namespace HWY_NAMESPACE {
 
-// Slots, or outputs, at once: eight chains hide the latency of a multiply-add.
-constexpr size_t kChains = kManyRegisters ? 8 : 4;
-constexpr size_t kDecodeBlock = HWY_MAX(size_t{1}, kChains / kVectorsPerPanel);
+// Slots scored at once, and numbers of a head mixed at once: eight chains hide the latency of a multiply-add; in scoring, 16 registers
+// hold four.
+constexpr size_t kScoreSlots = HWY_MAX(size_t{1}, (kManyRegisters ? 8 : 4) / kVectorsPerPanel);
+constexpr size_t kMixNumbers = HWY_MAX(size_t{1}, 8 / kVectorsPerPanel);
 
 // Numbers of a head in the two forms of the cache: as floats, and as pairs of bfloat16.
 HWY_INLINE size_t SlotSize(const float*, size_t head_size) { return head_size; }
@@ -38,40 +39,41 @@ HWY_INLINE VF LoadNumber(const uint32_t* HWY_RESTRICT slot, size_t i, size_t v) 
   return hn::BitCast(DF(), i % 2 ? hn::And(pair, hn::Set(du, 0xFFFF0000u)) : hn::ShiftLeft<16>(pair));
 }
 
-// sum[b] += q_i · k_i of kBlock slots, whose keys follow each other.
+// sum[b] += q_i · k_i of kBlock slots.
 template <size_t kBlock, typename T>
-HWY_INLINE void AddProducts(const float* HWY_RESTRICT q, const T* HWY_RESTRICT keys, size_t slot_size, size_t i,
+HWY_INLINE void AddProducts(const float* HWY_RESTRICT q, const T* const (&keys)[kBlock], size_t skip, size_t i,
                             VF (&sum)[kBlock][kVectorsPerPanel]) {
   OCTAVO_UNROLL
   for (size_t v = 0; v < kVectorsPerPanel; ++v) {
     const VF query = hn::Load(DF(), q + i * kPanelRows + v * kLanes);
     OCTAVO_UNROLL
     for (size_t b = 0; b < kBlock; ++b) {
-      sum[b][v] = hn::MulAdd(query, LoadNumber(keys + b * slot_size * kPanelRows, i, v), sum[b][v]);
+      sum[b][v] = hn::MulAdd(query, LoadNumber(keys[b] + skip, i, v), sum[b][v]);
     }
   }
 }
 
-// raw[b] = q · k of slots b < kBlock, whose keys follow each other from `keys`; raises `largest` to them.
+// raw[b] = q · k of the slots at places[b], b < kBlock; raises `largest` to them.
 template <size_t kBlock, typename T>
-HWY_INLINE void RawScores(const float* HWY_RESTRICT q, const T* HWY_RESTRICT keys, size_t head_size,
+HWY_INLINE void RawScores(const float* HWY_RESTRICT q, const T* keys, const uint32_t* places, size_t head_size,
                           float* HWY_RESTRICT raw, VF (&largest)[kVectorsPerPanel]) {
   const DF d;
-  const size_t slot_size = SlotSize(keys, head_size);
+  const T* key[kBlock];
   VF sum[kBlock][kVectorsPerPanel];
   OCTAVO_UNROLL
   for (size_t b = 0; b < kBlock; ++b) {
+    key[b] = keys + places[b] * SlotSize(keys, head_size) * kPanelRows;
     OCTAVO_UNROLL
     for (size_t v = 0; v < kVectorsPerPanel; ++v) sum[b][v] = hn::Zero(d);
   }
   // By two, so that which half of a pair is wanted is known when this is compiled.
   for (size_t i = 0; i + 2 <= head_size; i += 2) {
-    AddProducts<kBlock>(q + i * kPanelRows, keys + SkipNumbers(keys, i), slot_size, 0, sum);
-    AddProducts<kBlock>(q + i * kPanelRows, keys + SkipNumbers(keys, i), slot_size, 1, sum);
+    AddProducts<kBlock>(q + i * kPanelRows, key, SkipNumbers(keys, i), 0, sum);
+    AddProducts<kBlock>(q + i * kPanelRows, key, SkipNumbers(keys, i), 1, sum);
   }
   if (head_size % 2) {
     const size_t i = head_size - 1;
-    AddProducts<kBlock>(q + i * kPanelRows, keys + SkipNumbers(keys, i), slot_size, 0, sum);
+    AddProducts<kBlock>(q + i * kPanelRows, key, SkipNumbers(keys, i), 0, sum);
   }
   OCTAVO_UNROLL
   for (size_t b = 0; b < kBlock; ++b) {
@@ -83,34 +85,42 @@ HWY_INLINE void RawScores(const float* HWY_RESTRICT q, const T* HWY_RESTRICT key
   }
 }
 
-// The slots a call reads, oldest first: number j of `count`, from ring slot `oldest` on.
-struct SlotRange {
-  size_t oldest, count, num_slots;
-  // Calls run(j, slot, n) for each run of n slots that lie side by side, covering j in [begin, end).
-  template <class Run>
-  HWY_INLINE void ForRuns(size_t begin, size_t end, const Run& run) const {
-    while (begin < end) {
-      size_t slot = oldest + begin;
-      if (slot >= num_slots) slot -= num_slots;
-      const size_t n = HWY_MIN(end - begin, num_slots - slot);
-      run(begin, slot, n);
-      begin += n;
+// Raw scores of slots [begin, end), kHeadSize numbers each, whose query stays in registers: one slot at a time.
+template <size_t kHeadSize, typename T>
+HWY_INLINE void SmallHeadScores(const float* HWY_RESTRICT q, const T* HWY_RESTRICT keys,
+                                const uint32_t* HWY_RESTRICT places, size_t begin, size_t end, float* HWY_RESTRICT raw,
+                                VF (&largest)[kVectorsPerPanel]) {
+  const DF d;
+  VF query[kHeadSize][kVectorsPerPanel];
+  OCTAVO_UNROLL
+  for (size_t i = 0; i < kHeadSize; ++i) {
+    OCTAVO_UNROLL
+    for (size_t v = 0; v < kVectorsPerPanel; ++v) query[i][v] = hn::Load(d, q + i * kPanelRows + v * kLanes);
+  }
+  for (size_t j = begin; j < end; ++j) {
+    const T* HWY_RESTRICT key = keys + places[j] * SlotSize(keys, kHeadSize) * kPanelRows;
+    OCTAVO_UNROLL
+    for (size_t v = 0; v < kVectorsPerPanel; ++v) {
+      VF sum = hn::Zero(d);
+      OCTAVO_UNROLL
+      for (size_t i = 0; i < kHeadSize; ++i) sum = hn::MulAdd(query[i][v], LoadNumber(key, i, v), sum);
+      hn::Store(sum, d, raw + j * kPanelRows + v * kLanes);
+      largest[v] = hn::Max(largest[v], sum);
     }
   }
-};
+}
 
-// Raw scores of slots [begin, end) of the range; the largest of each lane, whatever it may read of them.
+// Raw scores of slots [begin, end); the largest of each lane, whatever it may read of them.
 template <typename T>
-HWY_INLINE void RangeScores(const float* q, const T* keys, const SlotRange& slots, size_t begin, size_t end,
+HWY_INLINE void RangeScores(const float* q, const T* keys, const uint32_t* places, size_t begin, size_t end,
                             size_t head_size, float* raw, VF (&largest)[kVectorsPerPanel]) {
-  const size_t slot_stride = SlotSize(keys, head_size) * kPanelRows;
-  slots.ForRuns(begin, end, [&](size_t j, size_t slot, size_t n) HWY_ATTR {
-    for (; n >= kDecodeBlock; n -= kDecodeBlock, j += kDecodeBlock, slot += kDecodeBlock) {
-      RawScores<kDecodeBlock>(q, keys + slot * slot_stride, head_size, raw + j * kPanelRows, largest);
-    }
-    for (; n > 0; --n, ++j, ++slot)
-      RawScores<1>(q, keys + slot * slot_stride, head_size, raw + j * kPanelRows, largest);
-  });
+  if constexpr (kManyRegisters && kVectorsPerPanel == 1) {
+    if (head_size == 8) return SmallHeadScores<8>(q, keys, places, begin, end, raw, largest);
+  }
+  size_t j = begin;
+  for (; j + kScoreSlots <= end; j += kScoreSlots)
+    RawScores<kScoreSlots>(q, keys, places + j, head_size, raw + j * kPanelRows, largest);
+  for (; j < end; ++j) RawScores<1>(q, keys, places + j, head_size, raw + j * kPanelRows, largest);
 }
 
 // Which lanes read slot number j of the range.
@@ -118,14 +128,14 @@ HWY_INLINE hn::Mask<DF> HasBegun(size_t j, VF starts) { return hn::Ge(hn::Set(DF
 
 // All raw scores and the largest that each lane reads. `starts` holds each lane's first j, `shared` the first that all lanes read.
 template <typename T>
-HWY_INLINE void AllRawScores(const float* q, const T* keys, const SlotRange& slots, size_t shared, size_t head_size,
-                             const VF* starts, float* raw, VF (&largest)[kVectorsPerPanel]) {
+HWY_INLINE void AllRawScores(const float* q, const T* keys, const uint32_t* places, size_t shared, size_t count,
+                             size_t head_size, const VF* starts, float* raw, VF (&largest)[kVectorsPerPanel]) {
   const DF d;
   const VF lowest = hn::Set(d, -HUGE_VALF);
   VF unused[kVectorsPerPanel];
   for (size_t v = 0; v < kVectorsPerPanel; ++v) unused[v] = largest[v] = lowest;
-  RangeScores(q, keys, slots, 0, shared, head_size, raw, unused);
-  RangeScores(q, keys, slots, shared, slots.count, head_size, raw, largest);
+  RangeScores(q, keys, places, 0, shared, head_size, raw, unused);
+  RangeScores(q, keys, places, shared, count, head_size, raw, largest);
   for (size_t j = 0; j < shared; ++j) {
     for (size_t v = 0; v < kVectorsPerPanel; ++v) {
       const VF score = hn::Load(d, raw + j * kPanelRows + v * kLanes);
@@ -134,30 +144,35 @@ HWY_INLINE void AllRawScores(const float* q, const T* keys, const SlotRange& slo
   }
 }
 
-// sum[b] += Σ weight · v[slot, b] over n slots, the first of them number j of the range; `weights` and `values` are at it. Where kSelect, only
-// lanes that have begun take part. Where kWeigh, the weights are made of the raw scores first, summed, and left in their place. One slot
-// at a time: four side by side, as in causal attention, ran at 169 ns a character of `tiny` where this takes 142 (Zen 5, AVX-512).
-template <size_t kBlock, bool kSelect, bool kWeigh, typename T>
-HWY_INLINE void MixRun(float* HWY_RESTRICT weights, const T* HWY_RESTRICT values, size_t parity, size_t head_size,
-                       size_t n, size_t j, const VF* starts, Softmaxer& softmaxer,
-                       VF (&sum)[kBlock][kVectorsPerPanel]) {
+// Where weights come from: raw scores are made into weights and summed on the way, for this pass alone or left in their place for the next
+// ones; or an earlier pass left them.
+enum class Weights { kMake, kMakeAndKeep, kReady };
+
+// sum[b] += Σ weight · v[slot, b] over slots [begin, end). Where kSelect, only
+// lanes that have begun take part. One slot at a time: four side by side, as in causal attention, ran at 169 ns a character of `tiny` where
+// this took 142 (Zen 5, AVX-512).
+template <size_t kBlock, bool kSelect, Weights kWeigh, typename T>
+HWY_INLINE void MixSlots(float* HWY_RESTRICT weights, const T* HWY_RESTRICT values, const uint32_t* HWY_RESTRICT places,
+                         size_t parity, size_t head_size, size_t begin, size_t end, const VF* starts,
+                         Softmaxer& softmaxer, VF (&sum)[kBlock][kVectorsPerPanel]) {
   const DF d;
-  for (const float* end = weights + n * kPanelRows; weights != end;
-       weights += kPanelRows, values += SlotSize(values, head_size) * kPanelRows, ++j) {
+  for (size_t j = begin; j < end; ++j) {
+    float* at = weights + j * kPanelRows;
+    const T* HWY_RESTRICT slot = values + places[j] * SlotSize(values, head_size) * kPanelRows;
     VF weight[kVectorsPerPanel];
-    if constexpr (kWeigh) {
+    if constexpr (kWeigh != Weights::kReady) {
       const auto keep = [&](size_t, size_t v, VF w)
                             HWY_ATTR { return kSelect ? hn::IfThenElseZero(HasBegun(j, starts[v]), w) : w; };
-      softmaxer.Weigh<1>(weights, keep, weight);
+      softmaxer.Weigh<1, kWeigh == Weights::kMakeAndKeep>(at, keep, weight);
     } else {
       OCTAVO_UNROLL
-      for (size_t v = 0; v < kVectorsPerPanel; ++v) weight[v] = hn::Load(d, weights + v * kLanes);
+      for (size_t v = 0; v < kVectorsPerPanel; ++v) weight[v] = hn::Load(d, at + v * kLanes);
     }
     OCTAVO_UNROLL
     for (size_t b = 0; b < kBlock; ++b) {
       OCTAVO_UNROLL
       for (size_t v = 0; v < kVectorsPerPanel; ++v) {
-        VF value = LoadNumber(values, b + parity, v);
+        VF value = LoadNumber(slot, b + parity, v);
         if constexpr (kSelect) value = hn::IfThenElseZero(HasBegun(j, starts[v]), value);
         sum[b][v] = hn::MulAdd(weight[v], value, sum[b][v]);
       }
@@ -166,9 +181,9 @@ HWY_INLINE void MixRun(float* HWY_RESTRICT weights, const T* HWY_RESTRICT values
 }
 
 // out[i + b] for b < kBlock; i is even where kBlock is.
-template <size_t kBlock, bool kWeigh, typename T>
-HWY_INLINE void Mix(float* weights, const T* values, size_t i, const SlotRange& slots, size_t shared, size_t head_size,
-                    const VF* starts, Softmaxer& softmaxer, float* out) {
+template <size_t kBlock, Weights kWeigh, typename T>
+HWY_INLINE void Mix(float* weights, const T* values, const uint32_t* places, size_t i, size_t shared, size_t count,
+                    size_t head_size, const VF* starts, Softmaxer& softmaxer, float* out) {
   const DF d;
   VF sum[kBlock][kVectorsPerPanel];
   OCTAVO_UNROLL
@@ -176,18 +191,11 @@ HWY_INLINE void Mix(float* weights, const T* values, size_t i, const SlotRange& 
     OCTAVO_UNROLL
     for (size_t v = 0; v < kVectorsPerPanel; ++v) sum[b][v] = hn::Zero(d);
   }
-  const size_t slot_stride = SlotSize(values, head_size) * kPanelRows;
   const size_t parity = kBlock == 1 ? i % 2 : 0;
   values += SkipNumbers(values, i - parity);
   out += i * kPanelRows;
-  slots.ForRuns(0, shared, [&](size_t j, size_t slot, size_t n) HWY_ATTR {
-    MixRun<kBlock, true, kWeigh>(weights + j * kPanelRows, values + slot * slot_stride, parity, head_size, n, j, starts,
-                                 softmaxer, sum);
-  });
-  slots.ForRuns(shared, slots.count, [&](size_t j, size_t slot, size_t n) HWY_ATTR {
-    MixRun<kBlock, false, kWeigh>(weights + j * kPanelRows, values + slot * slot_stride, parity, head_size, n, j,
-                                  starts, softmaxer, sum);
-  });
+  MixSlots<kBlock, true, kWeigh>(weights, values, places, parity, head_size, 0, shared, starts, softmaxer, sum);
+  MixSlots<kBlock, false, kWeigh>(weights, values, places, parity, head_size, shared, count, starts, softmaxer, sum);
   OCTAVO_UNROLL
   for (size_t v = 0; v < kVectorsPerPanel; ++v) {
     const VF normalizer = softmaxer.Normalizer(v);
@@ -207,8 +215,8 @@ HWY_INLINE void AttendCache(const float* q, const DecodeCacheOf<T>& cache, const
   }
   const size_t shared = longest - shortest;
   const size_t newest = cache.newest_slot + 1;
-  const SlotRange slots{newest >= longest ? newest - longest : newest + cache.num_slots - longest, longest,
-                        cache.num_slots};
+  // The table goes round twice, so this is a run of it.
+  const uint32_t* places = cache.places + (newest >= longest ? newest : newest + cache.num_slots) - longest;
   HWY_ALIGN float first[kPanelRows];
   for (size_t r = 0; r < kPanelRows; ++r) first[r] = static_cast<float>(longest - static_cast<size_t>(lengths[r]));
   VF starts[kVectorsPerPanel];
@@ -220,20 +228,23 @@ HWY_INLINE void AttendCache(const float* q, const DecodeCacheOf<T>& cache, const
     const T* values = cache.values + h * cache.head_stride;
     float* to = out + feature;
     VF largest[kVectorsPerPanel];
-    AllRawScores(q + feature, cache.keys + h * cache.head_stride, slots, shared, head_size, starts, scratch, largest);
+    AllRawScores(q + feature, cache.keys + h * cache.head_stride, places, shared, longest, head_size, starts, scratch,
+                 largest);
     Softmaxer softmaxer(scale, largest);
-    // The first block makes the weights.
-    size_t i = 0;
-    if (head_size >= kDecodeBlock) {
-      Mix<kDecodeBlock, true>(scratch, values, i, slots, shared, head_size, starts, softmaxer, to);
-      i = kDecodeBlock;
+    // The first block makes the weights, and keeps them where others follow.
+    size_t i = head_size >= kMixNumbers ? kMixNumbers : 1;
+    if (head_size == kMixNumbers) {
+      Mix<kMixNumbers, Weights::kMake>(scratch, values, places, 0, shared, longest, head_size, starts, softmaxer, to);
+    } else if (i == kMixNumbers) {
+      Mix<kMixNumbers, Weights::kMakeAndKeep>(scratch, values, places, 0, shared, longest, head_size, starts, softmaxer,
+                                              to);
     } else {
-      Mix<1, true>(scratch, values, i, slots, shared, head_size, starts, softmaxer, to);
-      i = 1;
+      Mix<1, Weights::kMakeAndKeep>(scratch, values, places, 0, shared, longest, head_size, starts, softmaxer, to);
     }
-    for (; kDecodeBlock > 1 && i + kDecodeBlock <= head_size && i % 2 == 0; i += kDecodeBlock)
-      Mix<kDecodeBlock, false>(scratch, values, i, slots, shared, head_size, starts, softmaxer, to);
-    for (; i < head_size; ++i) Mix<1, false>(scratch, values, i, slots, shared, head_size, starts, softmaxer, to);
+    for (; kMixNumbers > 1 && i + kMixNumbers <= head_size; i += kMixNumbers)
+      Mix<kMixNumbers, Weights::kReady>(scratch, values, places, i, shared, longest, head_size, starts, softmaxer, to);
+    for (; i < head_size; ++i)
+      Mix<1, Weights::kReady>(scratch, values, places, i, shared, longest, head_size, starts, softmaxer, to);
   }
 }
 

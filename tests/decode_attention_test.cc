@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ TEST(VectorKernel, AgreesWithTheReferenceOnEveryTarget) { ExpectVectorKernel("de
 TEST(VectorKernel, LanesDoNotMix) {
   constexpr size_t kSlots = 5, kSize = 3, kFloats = kSlots * kSize * kPanelRows, kBad = 6;
   Random random(3);
+  uint32_t places[2 * kSlots];
+  FillPlaces(kSlots, true, places);
   const std::vector<float> numbers = random.Floats(2 * kFloats + kSize * kPanelRows);
   for (const std::string& target : RunnableTargets()) {
     UseTarget(target);
@@ -39,8 +42,8 @@ TEST(VectorKernel, LanesDoNotMix) {
       int32_t lengths[kPanelRows];
       for (size_t r = 0; r < kPanelRows; ++r) lengths[r] = static_cast<int32_t>(1 + r % kSlots);
       result.resize(kSize * kPanelRows);
-      DecodeAttention(q.data(), {keys.data(), values.data(), kFloats, kSlots, 2}, lengths, 1, kSize, result.data(),
-                      scratch.data());
+      DecodeAttention(q.data(), {keys.data(), values.data(), kFloats, kSlots, 2, places}, lengths, 1, kSize,
+                      result.data(), scratch.data());
     }
     for (size_t i = 0; i < out[0].size(); ++i) {
       if (i % kPanelRows == kBad) continue;
@@ -49,6 +52,29 @@ TEST(VectorKernel, LanesDoNotMix) {
     EXPECT_NE(out[1][kBad], out[1][kBad]) << "NaN went in and none came out";
   }
   UseBestTarget();
+}
+
+// Every place once, the same order twice, and irregular: no step from slot to slot is the rule.
+TEST(FillPlaces, IsAPermutationTwice) {
+  for (const size_t slots : {1, 2, 3, 64, 100}) {
+    for (const bool scattered : {false, true}) {
+      std::vector<uint32_t> places(2 * slots);
+      FillPlaces(slots, scattered, places.data());
+      std::vector<bool> taken(slots);
+      std::map<uint32_t, size_t> steps;
+      for (size_t s = 0; s < slots; ++s) {
+        ASSERT_LT(places[s], slots);
+        EXPECT_FALSE(taken[places[s]]) << "place " << places[s];
+        taken[places[s]] = true;
+        EXPECT_EQ(places[s + slots], places[s]);
+        if (s > 0) ++steps[places[s] - places[s - 1]];
+      }
+      for (const auto& [step, count] : steps) {
+        if (scattered && slots >= 64) EXPECT_LT(count, slots / 4) << "step " << static_cast<int32_t>(step);
+        if (!scattered) EXPECT_EQ(step, 1u);
+      }
+    }
+  }
 }
 
 // ---- bfloat16 ----

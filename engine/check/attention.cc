@@ -116,22 +116,25 @@ void CheckPairedCache(Panels& q, const DecodeCache& cache, const int32_t* length
   Guarded<uint32_t> paired[2] = {Guarded<uint32_t>(heads * stride, kPanelAlignment),
                                  Guarded<uint32_t>(heads * stride, kPanelAlignment)};
   const float* const plain[2] = {cache.keys, cache.values};
+  std::vector<uint32_t> places(2 * slots);
+  FillPlaces(slots, cache.places[0] == 0, places.data());
   for (size_t part = 0; part < 2; ++part) {
     for (size_t slot = 0; slot < slots; ++slot) {
       Guarded<float> panel(width * kPanelRows, kPanelAlignment);
       for (size_t h = 0; h < heads; ++h) {
-        const float* from = plain[part] + h * cache.head_stride + slot * size * kPanelRows;
+        const float* from = plain[part] + h * cache.head_stride + cache.places[slot] * size * kPanelRows;
         std::copy(from, from + size * kPanelRows, panel.data() + h * size * kPanelRows);
       }
-      StorePairs(panel.data(), heads, size, paired[part].data() + slot * NumPairs(size) * kPanelRows, stride);
+      StorePairs(panel.data(), heads, size, paired[part].data() + places[slot] * NumPairs(size) * kPanelRows, stride);
       RoundToBfloat16(panel.data(), width);
       for (size_t h = 0; h < heads; ++h) {
         const float* from = panel.data() + h * size * kPanelRows;
         std::copy(from, from + size * kPanelRows,
-                  rounded[part].data() + h * cache.head_stride + slot * size * kPanelRows);
+                  rounded[part].data() + h * cache.head_stride + cache.places[slot] * size * kPanelRows);
         for (size_t at = 0; at < size * kPanelRows; ++at) {
           // Nearest, ties to even, against the plain definition.
-          const float before = plain[part][h * cache.head_stride + slot * size * kPanelRows + at], after = from[at];
+          const float before = plain[part][h * cache.head_stride + cache.places[slot] * size * kPanelRows + at],
+                      after = from[at];
           const auto bits = std::bit_cast<uint32_t>(after);
           const double step = std::isfinite(before) ? std::ldexp(1.0, std::max(std::ilogb(before), -126) - 7) : 0;
           outcome.Require((bits & 0xFFFF) == 0, "not a bfloat16");
@@ -150,7 +153,8 @@ void CheckPairedCache(Panels& q, const DecodeCache& cache, const int32_t* length
   plain_cache.keys = rounded[0].data();
   plain_cache.values = rounded[1].data();
   DecodeAttention(q.data(), plain_cache, lengths, heads, size, expected.data(), scratch.data());
-  const PairedDecodeCache paired_cache{paired[0].data(), paired[1].data(), stride, slots, cache.newest_slot};
+  const PairedDecodeCache paired_cache{paired[0].data(),  paired[1].data(), stride, slots,
+                                       cache.newest_slot, places.data()};
   DecodeAttention(q.data(), paired_cache, lengths, heads, size, out.data(), scratch.data());
   for (size_t r = 0; r < kPanelRows; ++r) {
     for (size_t f = 0; f < width; ++f) {
@@ -170,6 +174,8 @@ Outcome CheckDecodeAttention(Random& random) {
   Guarded<float> keys(heads * head_stride, kPanelAlignment), values(heads * head_stride, kPanelAlignment);
   Panels q(kPanelRows, width), out(kPanelRows, width);
   Guarded<int32_t> lengths(kPanelRows, AnyAlignment(random));
+  std::vector<uint32_t> places(2 * slots);
+  FillPlaces(slots, random.Bits() % 2 == 1, places.data());
   std::vector<std::vector<float>> texts;  // by lane, row-major q | k | v of its positions; only the last q is used
   const size_t least = random.Bits() % 2 ? 1 : random.Between(1, slots);
   for (size_t r = 0; r < kPanelRows; ++r) {
@@ -177,9 +183,9 @@ Outcome CheckDecodeAttention(Random& random) {
     lengths[r] = static_cast<int32_t>(length);
     texts.push_back(random.Hostile(length * 3 * width, 1.0 / std::sqrt(static_cast<double>(size))));
     for (size_t t = 0; t < length; ++t) {
-      const size_t slot = (newest + slots - (length - 1 - t)) % slots;
+      const size_t place = places[newest + slots - (length - 1 - t)];
       for (size_t f = 0; f < width; ++f) {
-        const size_t at = f / size * head_stride + (slot * size + f % size) * kPanelRows + r;
+        const size_t at = f / size * head_stride + (place * size + f % size) * kPanelRows + r;
         keys[at] = texts[r][t * 3 * width + width + f];
         values[at] = texts[r][t * 3 * width + 2 * width + f];
         if (t + 1 == length) q.at(r, f) = texts[r][t * 3 * width + f];
@@ -189,7 +195,7 @@ Outcome CheckDecodeAttention(Random& random) {
   Guarded<float> scratch(
       kPanelRows * static_cast<size_t>(*std::max_element(lengths.data(), lengths.data() + kPanelRows)),
       kPanelAlignment);
-  const DecodeCache cache{keys.data(), values.data(), head_stride, slots, newest};
+  const DecodeCache cache{keys.data(), values.data(), head_stride, slots, newest, places.data()};
   DecodeAttention(q.data(), cache, lengths.data(), heads, size, out.data(), scratch.data());
   for (size_t r = 0; r < kPanelRows; ++r) {
     const size_t length = static_cast<size_t>(lengths[r]);
