@@ -10,12 +10,14 @@
 
 namespace octavo {
 Lane::Lane(const Model& model, GenerateRequest request, const TextSink* on_text)
-    : model_(model), request_(std::move(request)), on_text_(on_text), matcher_(request_.options.stops), totals_{0.0} {
+    : model_(model), request_(std::move(request)), on_text_(on_text), matcher_(request_.options.stops) {
   const size_t context = model.config().context_length;
   const std::vector<TokenId>& prompt = request_.prompt;
-  for (const std::string& stop : request_.options.stops)
-    longest_stop_ = std::max(longest_stop_, DecodeUtf8(stop).size());
+  size_t longest_stop = 0;
+  for (const std::string& stop : request_.options.stops) longest_stop = std::max(longest_stop, DecodeUtf8(stop).size());
+  totals_.resize(longest_stop + 1);
   const size_t skip = prompt.size() - std::min(prompt.size(), context);
+  seats_.reserve(context + 1);
   seats_.assign(prompt.begin() + static_cast<std::ptrdiff_t>(skip), prompt.end());
   if (seats_.empty()) seats_.push_back(model.start_token());
   if (request_.error.empty()) request_.error = model.vocabulary().ComplaintAbout(prompt);
@@ -54,14 +56,13 @@ bool Lane::Print(TokenId token, float log_probability) {
   if (character.empty()) return false;
   std::string& text = completion_.text;
   text += character;
+  const double before = total();
   ++completion_.num_chars;
-  totals_.push_back(totals_.back() + static_cast<double>(log_probability));
-  if (totals_.size() > longest_stop_ + 1) totals_.pop_front();
+  total() = before + static_cast<double>(log_probability);
   if (const size_t cut = matcher_.CutBytes(text)) {
     const size_t characters = DecodeUtf8(std::string_view(text).substr(text.size() - cut)).size();
     text.resize(text.size() - cut);
     completion_.num_chars -= characters;
-    totals_.resize(totals_.size() - characters);
     return true;
   }
   if (on_text_) Show(text.size() - matcher_.HeldBackBytes(text));
@@ -76,7 +77,7 @@ void Lane::Show(size_t end) {
 void Lane::Finish(octavo::Finish finish) {
   done_ = true;
   completion_.finish = finish;
-  completion_.log_probability = totals_.back();
+  completion_.log_probability = total();
   if (on_text_) Show(completion_.text.size());
 }
 

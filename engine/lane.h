@@ -3,7 +3,6 @@
 #define OCTAVO_ENGINE_LANE_H_
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <span>
 #include <string_view>
@@ -49,6 +48,7 @@ class Lane {
   // Gives the character a seat by the window rule; false when there is none.
   bool Seat(TokenId token);
   void Show(size_t end);
+  double& total() { return totals_[completion_.num_chars % totals_.size()]; }
 
   const Model& model_;
   GenerateRequest request_;
@@ -56,8 +56,8 @@ class Lane {
   StopMatcher matcher_;
   Completion completion_;
   std::vector<TokenId> seats_;
-  std::deque<double> totals_;  // running Σ ln p, as far back as a stop string can cut
-  size_t longest_stop_ = 0;    // in characters
+  // Running Σ ln p after n characters at n modulo its size: as far back as a stop string can cut.
+  std::vector<double> totals_;
   size_t shown_ = 0;
   uint64_t step_ = 0;
   bool windowed_ = false, done_ = false;

@@ -33,10 +33,6 @@ Vocabulary::Vocabulary(std::vector<std::string> entries, const ModelConfig& conf
   }
 }
 
-std::string_view Vocabulary::text(TokenId id) const {
-  return is_special(id) ? std::string_view() : std::string_view(entries_[static_cast<size_t>(id)]);
-}
-
 std::optional<TokenId> Vocabulary::Find(char32_t character) const {
   const auto found = ids_.find(character);
   return found == ids_.end() ? std::nullopt : std::optional(found->second);

@@ -32,7 +32,9 @@ class Vocabulary {
   const std::vector<std::string>& entries() const { return entries_; }
 
   // What printing `id` adds to a text, in UTF-8; empty for special tokens.
-  std::string_view text(TokenId id) const;
+  std::string_view text(TokenId id) const {
+    return is_special(id) ? std::string_view() : std::string_view(entries_[static_cast<size_t>(id)]);
+  }
   bool is_special(TokenId id) const { return kinds_[static_cast<size_t>(id)] != Kind::kCharacter; }
   bool is_end(TokenId id) const { return kinds_[static_cast<size_t>(id)] == Kind::kEnd; }
 

@@ -102,6 +102,36 @@ HWY_INLINE V ExpNonPositive(D d, V x) {
   return one[0];
 }
 
+// join(join(identity, term(0)), term(1)) … for a join whose order does not matter, in four chains side by side.
+template <class V, class Term, class Join>
+HWY_INLINE V FoldInAnyOrder(size_t count, V identity, const Term& term, const Join& join) {
+  constexpr size_t kSide = 4;
+  V chain[kSide] = {identity, identity, identity, identity};
+  size_t i = 0;
+  for (; i + kSide <= count; i += kSide) {
+    OCTAVO_UNROLL
+    for (size_t n = 0; n < kSide; ++n) chain[n] = join(chain[n], term(i + n));
+  }
+  for (; i < count; ++i) chain[0] = join(chain[0], term(i));
+  return join(join(chain[0], chain[1]), join(chain[2], chain[3]));
+}
+
+// Calls each(i, exp(argument(i))) for i = 0 … count - 1 in this order, arguments ≤ 0, four side by side.
+template <class D, class Argument, class Each>
+HWY_INLINE void ForEachExp(D d, size_t count, const Argument& argument, const Each& each) {
+  constexpr size_t kSide = 4;
+  size_t i = 0;
+  for (; i + kSide <= count; i += kSide) {
+    hn::Vec<D> e[kSide];
+    OCTAVO_UNROLL
+    for (size_t n = 0; n < kSide; ++n) e[n] = argument(i + n);
+    ExpNonPositive(d, e);
+    OCTAVO_UNROLL
+    for (size_t n = 0; n < kSide; ++n) each(i + n, e[n]);
+  }
+  for (; i < count; ++i) each(i, ExpNonPositive(d, argument(i)));
+}
+
 // exp(x) for any x: 0 below -87.3, exp(88.7) = 3.3e38 above 88.7. NaN stays NaN when its low nine bits are zero, as those of every NaN that
 // arithmetic makes (they are shifted into the exponent).
 template <class D, class V = hn::Vec<D>>

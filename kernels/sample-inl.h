@@ -21,17 +21,23 @@ using VI = hn::Vec<DI>;
 
 HWY_INLINE VF IdVector(size_t i) { return hn::Set(DF(), static_cast<float>(i)); }
 
-// The largest logit and its lowest id.
-HWY_INLINE void FindBest(const float* logits, size_t count, VF& best, VF& best_id) {
+// The largest logit.
+HWY_INLINE VF Best(const float* logits, size_t count) {
   const DF d;
-  best = hn::Load(d, logits);
-  best_id = hn::Zero(d);
-  for (size_t i = 1; i < count; ++i) {
-    const VF logit = hn::Load(d, logits + i * kPanelRows);
-    const auto better = hn::Gt(logit, best);
-    best = hn::IfThenElse(better, logit, best);
-    best_id = hn::IfThenElse(better, IdVector(i), best_id);
-  }
+  return FoldInAnyOrder(
+      count, hn::Load(d, logits), [&](size_t i) HWY_ATTR { return hn::Load(d, logits + i * kPanelRows); },
+      [](VF a, VF b) HWY_ATTR { return hn::Max(a, b); });
+}
+
+// The lowest id whose logit is `best`; the last id where none is (NaN).
+HWY_INLINE VF IdOf(const float* logits, size_t count, VF best) {
+  const DF d;
+  const VF last = IdVector(count - 1);
+  return FoldInAnyOrder(
+      count, last,
+      [&](size_t i)
+          HWY_ATTR { return hn::IfThenElse(hn::Eq(hn::Load(d, logits + i * kPanelRows), best), IdVector(i), last); },
+      [](VF a, VF b) HWY_ATTR { return hn::Min(a, b); });
 }
 
 // Logits as integers of the same order; both zeros are one.
@@ -143,11 +149,12 @@ HWY_INLINE VF DrawKept(const float* p, size_t count, VF uniform) {
 HWY_INLINE VF DrawAll(const float* sums, size_t count, VF uniform) {
   const DF d;
   const VF threshold = hn::Mul(uniform, hn::Load(d, sums + (count - 1) * kPanelRows));
-  VF id = hn::Zero(d);
-  for (size_t i = 0; i < count; ++i) {
-    const auto passed = hn::Le(hn::Load(d, sums + i * kPanelRows), threshold);
-    id = hn::Add(id, hn::IfThenElseZero(passed, hn::Set(d, 1.0f)));
-  }
+  const VF id = FoldInAnyOrder(
+      count, hn::Zero(d),
+      [&](size_t i) HWY_ATTR {
+        return hn::IfThenElseZero(hn::Le(hn::Load(d, sums + i * kPanelRows), threshold), hn::Set(d, 1.0f));
+      },
+      [](VF a, VF b) HWY_ATTR { return hn::Add(a, b); });
   return hn::Min(id, IdVector(count - 1));
 }
 
@@ -156,13 +163,14 @@ template <bool kDivide, bool kSums>
 HWY_INLINE void Exponentials(const float* logits, size_t count, VF best, VF temperature, float* p) {
   const DF d;
   VF sum = hn::Zero(d);
-  for (size_t i = 0; i < count; ++i) {
-    VF x = hn::Sub(hn::Load(d, logits + i * kPanelRows), best);
-    if constexpr (kDivide) x = hn::Div(x, temperature);
-    VF value = ExpNonPositive(d, x);
+  const auto argument = [&](size_t i) HWY_ATTR {
+    const VF x = hn::Sub(hn::Load(d, logits + i * kPanelRows), best);
+    return kDivide ? hn::Div(x, temperature) : x;
+  };
+  ForEachExp(d, count, argument, [&](size_t i, VF value) HWY_ATTR {
     if constexpr (kSums) value = sum = hn::Add(sum, value);
     hn::Store(value, d, p + i * kPanelRows);
-  }
+  });
 }
 
 HWY_NOINLINE void Sample(const float* logits, size_t count, const SampleRequest& request, float* scratch,
@@ -173,8 +181,7 @@ HWY_NOINLINE void Sample(const float* logits, size_t count, const SampleRequest&
   for (size_t v = 0; v < kPanelRows; v += kLanes) {
     const float* x = logits + v;
     float* p = scratch + v;
-    VF best, best_id;
-    FindBest(x, count, best, best_id);
+    const VF best = Best(x, count);
     const VF given = hn::LoadU(d, request.temperature + v);
     const auto greedy = hn::Lt(given, hn::Set(d, 0x1p-126f));
     const VF temperature = hn::IfThenElse(greedy, one, given);
@@ -197,7 +204,8 @@ HWY_NOINLINE void Sample(const float* logits, size_t count, const SampleRequest&
              : Exponentials<false, true>(x, count, best, one, p);
       id = DrawAll(p, count, uniform);
     }
-    hn::StoreU(hn::ConvertTo(di, hn::IfThenElse(greedy, best_id, id)), di, ids + v);
+    if (!hn::AllFalse(d, greedy)) id = hn::IfThenElse(greedy, IdOf(x, count, best), id);
+    hn::StoreU(hn::ConvertTo(di, id), di, ids + v);
   }
 }
 

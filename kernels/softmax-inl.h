@@ -19,26 +19,26 @@ namespace HWY_NAMESPACE {
 // One vector of a panel's rows, at x + 16·i for feature i.
 HWY_INLINE VF LargestOf(const float* x, size_t count) {
   const DF d;
-  VF largest = hn::Load(d, x);
-  for (size_t i = 1; i < count; ++i) largest = hn::Max(largest, hn::Load(d, x + i * kPanelRows));
-  return largest;
+  return FoldInAnyOrder(
+      count, hn::Load(d, x), [&](size_t i) HWY_ATTR { return hn::Load(d, x + i * kPanelRows); },
+      [](VF a, VF b) HWY_ATTR { return hn::Max(a, b); });
 }
 
 HWY_INLINE VF SumOfExp(const float* x, size_t count, VF largest) {
   const DF d;
   VF sum = hn::Zero(d);
-  for (size_t i = 0; i < count; ++i) {
-    sum = hn::Add(sum, ExpNonPositive(d, hn::Sub(hn::Load(d, x + i * kPanelRows), largest)));
-  }
+  ForEachExp(
+      d, count, [&](size_t i) HWY_ATTR { return hn::Sub(hn::Load(d, x + i * kPanelRows), largest); },
+      [&](size_t, VF e) HWY_ATTR { sum = hn::Add(sum, e); });
   return sum;
 }
 
 // 0, or NaN where a number is not finite: infinity times zero is NaN.
 HWY_INLINE VF ZeroIfFinite(const float* x, size_t count) {
   const DF d;
-  VF check = hn::Zero(d);
-  for (size_t i = 0; i < count; ++i) check = hn::MulAdd(hn::Load(d, x + i * kPanelRows), hn::Zero(d), check);
-  return check;
+  return FoldInAnyOrder(
+      count, hn::Zero(d), [&](size_t i) HWY_ATTR { return hn::Mul(hn::Load(d, x + i * kPanelRows), hn::Zero(d)); },
+      [](VF a, VF b) HWY_ATTR { return hn::Add(a, b); });
 }
 
 HWY_NOINLINE void Softmax(const float* x, size_t num_rows, size_t count, float* out) {
@@ -47,11 +47,12 @@ HWY_NOINLINE void Softmax(const float* x, size_t num_rows, size_t count, float* 
     for (size_t v = 0; v < kPanelRows; v += kLanes) {
       const VF largest = LargestOf(x + v, count);
       VF sum = hn::Zero(d);
-      for (size_t i = 0; i < count; ++i) {
-        const VF p = ExpNonPositive(d, hn::Sub(hn::Load(d, x + v + i * kPanelRows), largest));
-        sum = hn::Add(sum, p);
-        hn::Store(p, d, out + v + i * kPanelRows);
-      }
+      ForEachExp(
+          d, count, [&](size_t i) HWY_ATTR { return hn::Sub(hn::Load(d, x + v + i * kPanelRows), largest); },
+          [&](size_t i, VF p) HWY_ATTR {
+            sum = hn::Add(sum, p);
+            hn::Store(p, d, out + v + i * kPanelRows);
+          });
       const VF scale = hn::Div(hn::Set(d, 1.0f), sum);
       for (size_t i = 0; i < count; ++i) {
         float* at = out + v + i * kPanelRows;
