@@ -55,6 +55,14 @@ TEST(PromptLines, OtherBytesArePartOfThePrompt) {
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(records[i].at("line"), i + 1);
 }
 
+TEST(PromptLines, EndlessOnesAreRefused) {
+  const RunResult result = RunOctavo(kM8 + Arguments{"--prompts", "/dev/zero"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err,
+            "octavo: '/dev/zero' has a line of more than 67108864 bytes; expected a text or a JSON object a line\n");
+  EXPECT_LT(result.peak_memory_bytes, uint64_t{400} << 20);
+}
+
 TEST(PromptFiles, FollowTheFlags) {
   const TemporaryFolder folder;
   const std::string lines = folder.Write("lines.txt", "b\nc\n");

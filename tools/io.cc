@@ -15,6 +15,12 @@
 #include "tools/stop.h"
 
 namespace octavo::tools {
+namespace {
+
+// More is no line that anybody wrote, but a file of another kind or a device.
+constexpr size_t kLongestLine = size_t{1} << 26;
+
+}  // namespace
 
 Input::Input(const std::string& path)
     : name_(path == "-" ? "standard input" : EscapeControls(path)), file_(stdin, [](FILE*) { return 0; }) {
@@ -65,6 +71,10 @@ std::optional<std::string> Input::NextLine() {
   size_t end, searched = at_;
   while ((end = buffer_.find('\n', searched)) == std::string::npos) {
     searched = buffer_.size() - at_;  // Fill() moves what is left to the front
+    if (searched > kLongestLine) {
+      throw Error(fmt::format("'{}' has a line of more than {} bytes; expected a text or a JSON object a line", name_,
+                              kLongestLine));
+    }
     if (Fill()) continue;
     if (buffer_.empty()) return std::nullopt;
     return std::exchange(buffer_, {});

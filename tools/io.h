@@ -21,6 +21,7 @@ class Input {
   explicit Input(const std::string& path);
 
   // The next line without its line end (LF or CRLF), as soon as it is there; nullopt at the end. An unfinished last line counts.
+  // Throws Error when it has more than 64 MiB.
   std::optional<std::string> NextLine();
 
   // All that is left.
