@@ -116,6 +116,15 @@ HWY_INLINE V FoldInAnyOrder(size_t count, V identity, const Term& term, const Jo
   return join(join(chain[0], chain[1]), join(chain[2], chain[3]));
 }
 
+// The largest of x[i·stride] for i < count, at least one, for each lane.
+template <class D>
+HWY_INLINE hn::Vec<D> LargestOf(D d, const float* x, size_t count, size_t stride) {
+  using V = hn::Vec<D>;
+  return FoldInAnyOrder(
+      count, hn::Load(d, x), [&](size_t i) HWY_ATTR { return hn::Load(d, x + i * stride); },
+      [](V a, V b) HWY_ATTR { return hn::Max(a, b); });
+}
+
 // Calls each(i, exp(argument(i))) for i = 0 … count - 1 in this order, arguments ≤ 0, four side by side.
 template <class D, class Argument, class Each>
 HWY_INLINE void ForEachExp(D d, size_t count, const Argument& argument, const Each& each) {

@@ -21,14 +21,6 @@ using VI = hn::Vec<DI>;
 
 HWY_INLINE VF IdVector(size_t i) { return hn::Set(DF(), static_cast<float>(i)); }
 
-// The largest logit.
-HWY_INLINE VF Best(const float* logits, size_t count) {
-  const DF d;
-  return FoldInAnyOrder(
-      count, hn::Load(d, logits), [&](size_t i) HWY_ATTR { return hn::Load(d, logits + i * kPanelRows); },
-      [](VF a, VF b) HWY_ATTR { return hn::Max(a, b); });
-}
-
 // The lowest id whose logit is `best`; the last id where none is (NaN).
 HWY_INLINE VF IdOf(const float* logits, size_t count, VF best) {
   const DF d;
@@ -181,7 +173,7 @@ HWY_NOINLINE void Sample(const float* logits, size_t count, const SampleRequest&
   for (size_t v = 0; v < kPanelRows; v += kLanes) {
     const float* x = logits + v;
     float* p = scratch + v;
-    const VF best = Best(x, count);
+    const VF best = LargestOf(d, x, count, kPanelRows);
     const VF given = hn::LoadU(d, request.temperature + v);
     const auto greedy = hn::Lt(given, hn::Set(d, 0x1p-126f));
     const VF temperature = hn::IfThenElse(greedy, one, given);

@@ -17,13 +17,6 @@ namespace octavo {
 namespace HWY_NAMESPACE {
 
 // One vector of a panel's rows, at x + 16·i for feature i.
-HWY_INLINE VF LargestOf(const float* x, size_t count) {
-  const DF d;
-  return FoldInAnyOrder(
-      count, hn::Load(d, x), [&](size_t i) HWY_ATTR { return hn::Load(d, x + i * kPanelRows); },
-      [](VF a, VF b) HWY_ATTR { return hn::Max(a, b); });
-}
-
 HWY_INLINE VF SumOfExp(const float* x, size_t count, VF largest) {
   const DF d;
   VF sum = hn::Zero(d);
@@ -45,7 +38,7 @@ HWY_NOINLINE void Softmax(const float* x, size_t num_rows, size_t count, float* 
   const DF d;
   for (size_t panel = 0; panel < NumPanels(num_rows); ++panel, x += kPanelRows * count, out += kPanelRows * count) {
     for (size_t v = 0; v < kPanelRows; v += kLanes) {
-      const VF largest = LargestOf(x + v, count);
+      const VF largest = LargestOf(d, x + v, count, kPanelRows);
       VF sum = hn::Zero(d);
       ForEachExp(
           d, count, [&](size_t i) HWY_ATTR { return hn::Sub(hn::Load(d, x + v + i * kPanelRows), largest); },
@@ -66,7 +59,7 @@ HWY_NOINLINE void LogSoftmax(const float* x, size_t num_rows, size_t count, floa
   const DF d;
   for (size_t panel = 0; panel < NumPanels(num_rows); ++panel, x += kPanelRows * count, out += kPanelRows * count) {
     for (size_t v = 0; v < kPanelRows; v += kLanes) {
-      const VF largest = LargestOf(x + v, count);
+      const VF largest = LargestOf(d, x + v, count, kPanelRows);
       const VF log_sum = Log(d, SumOfExp(x + v, count, largest));
       for (size_t i = 0; i < count; ++i) {
         hn::Store(hn::Sub(hn::Sub(hn::Load(d, x + v + i * kPanelRows), largest), log_sum), d, out + v + i * kPanelRows);
@@ -82,7 +75,7 @@ HWY_NOINLINE void LogProbabilityOf(const float* x, size_t num_rows, size_t count
     HWY_ALIGN float chosen[kPanelRows];
     for (size_t r = 0; r < kPanelRows; ++r) chosen[r] = x[static_cast<size_t>(ids[r]) * kPanelRows + r];
     for (size_t v = 0; v < kPanelRows; v += kLanes) {
-      const VF largest = LargestOf(x + v, count);
+      const VF largest = LargestOf(d, x + v, count, kPanelRows);
       const VF log_sum = Log(d, SumOfExp(x + v, count, largest));
       const VF log_probability = hn::Sub(hn::Sub(hn::Load(d, chosen + v), largest), log_sum);
       hn::StoreU(hn::Add(log_probability, ZeroIfFinite(x + v, count)), d, out + v);
