@@ -209,15 +209,18 @@ std::vector<std::string> Warnings() {
   std::vector<std::string> warnings;
   if (const double load = LoadByOthers(); load > kMostLoad) {
     warnings.push_back(
-        fmt::format("other processes took {:.0f}% of this machine's CPU time: stop them and run again", 100 * load));
+        fmt::format("other processes took {:.0f}% of the CPU time: stop them and run again", 100 * load));
   }
-  for (const auto& [name, spread] : Spreads()) {
-    if (spread > kMostSpread) {
-      warnings.push_back(
-          fmt::format("{}: the readings spread by {:.0f}%: run it again on a quiet machine, or longer "
-                      "(--benchmark_min_time)",
-                      name, 100 * spread));
-    }
+  const std::map<std::string, double>& spreads = Spreads();
+  const auto count =
+      std::count_if(spreads.begin(), spreads.end(), [](const auto& s) { return s.second > kMostSpread; });
+  if (count > 0) {
+    const auto& [name, most] = *std::max_element(spreads.begin(), spreads.end(),
+                                                 [](const auto& a, const auto& b) { return a.second < b.second; });
+    warnings.push_back(
+        fmt::format("the readings of {} of {} benchmarks spread by more than {:.0f}%, those of {} by {:.0f}%: measure "
+                    "on a quiet machine, or longer (--benchmark_min_time)",
+                    count, spreads.size(), 100 * kMostSpread, name, 100 * most));
   }
   return warnings;
 }

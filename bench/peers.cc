@@ -21,8 +21,7 @@ namespace {
 #ifdef OCTAVO_BENCH_OPENBLAS
 Peer OpenBlas() {
   openblas_set_num_threads(1);
-  return {"openblas", openblas_get_config(),
-          [](const PeerProduct& p) -> std::function<void()> {
+  return {"openblas", openblas_get_config(), [](const PeerProduct& p) -> std::function<void()> {
             return [p] {
               const auto rows = static_cast<blasint>(p.num_rows), inputs = static_cast<blasint>(p.num_inputs),
                          outputs = static_cast<blasint>(p.num_outputs);

@@ -27,7 +27,7 @@ if [[ ! -x $bench ]]; then
   cmake --build --preset release --target octavo_bench
 fi
 
-arguments=(--benchmark_out="$out.partial" --benchmark_out_format=json --benchmark_report_aggregates_only=true)
+arguments=(--benchmark_out="$out.partial" --benchmark_out_format=json --benchmark_display_aggregates_only=true)
 if ((quick)); then
   # Of every family what models do most, on all targets; whole models on one text and on many.
   selection='^probe/|^(matmul/all|qkv/decode|causal_attention/panels|decode_attention/context|layer_norm/rows|embed/rows)/(tiny|baby)'

@@ -80,7 +80,7 @@ class BenchTest(unittest.TestCase):
 
     def test_context_says_what_was_measured_on_what(self):
         for key in ("cpu", "cpu_caches", "targets_compiled", "targets_run", "targets_missing", "threads", "threads_reason", "compiler", "build_type",
-                    "build_flags", "octavo", "kernel", "os", "peer_openblas", "peer_onednn", "date"):  # fmt: skip
+                    "build_flags", "octavo", "kernel", "os", "peer_openblas", "peer_onednn", "date"):
             self.assertTrue(self.context.get(key), key)
         compiled, ran, missing = (set(self.context[f"targets_{kind}"].split(", ")) - {"none"} for kind in ("compiled", "run", "missing"))
         self.assertEqual(ran | missing, compiled)

@@ -18,7 +18,7 @@ import unittest
 
 BENCH_FOLDER = pathlib.Path(__file__).resolve().parents[1] / "bench"
 sys.path.insert(0, str(BENCH_FOLDER))
-from reporting import compare, markdown, page, roofline  # noqa: E402
+from reporting import compare, document, page, roofline  # noqa: E402
 from reporting.results import Kernel, ResultsError, read_machine, read_machines  # noqa: E402
 
 BENCH = None  # --bench
@@ -30,8 +30,6 @@ TEXT = Kernel("generate", "text", "tiny")
 class Page(html.parser.HTMLParser):
     """Collects what a page refers to and checks that its elements close in order."""
 
-    VOID = {"meta", "br", "line", "circle", "rect"}
-
     def __init__(self, text):
         super().__init__()
         self.open, self.references, self.plots = [], [], 0
@@ -41,7 +39,7 @@ class Page(html.parser.HTMLParser):
     def handle_starttag(self, tag, attributes):
         self.plots += tag == "svg" and ("role", "img") in attributes
         self.references += [value for name, value in attributes if name in ("src", "href")]
-        if tag not in self.VOID:
+        if tag != "meta":  # which has no end
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attributes):
@@ -59,25 +57,25 @@ class ReportTest(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
         cls.first = cls.folder / "first.json"
-        subprocess.run([BENCH, f"--benchmark_filter={SELECTION}", "--benchmark_min_time=0.001", "--benchmark_repetitions=2", f"--benchmark_out={cls.first}"],
-                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # fmt: skip
+        flags = [f"--benchmark_filter={SELECTION}", "--benchmark_min_time=0.001", "--benchmark_repetitions=2", f"--benchmark_out={cls.first}"]
+        subprocess.run([BENCH, *flags], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         cls.document = json.loads(cls.first.read_text(encoding="utf-8"))
         cls.machine = read_machine(cls.first)
 
-    def write(self, name, document):
+    def write(self, name, content):
         path = self.folder / name
-        path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
         return path
 
     def second(self, name="second.json"):
         """A machine without the widest target, and without one kernel."""
-        document = copy.deepcopy(self.document)
-        targets = document["context"]["targets_run"].split(", ")
-        document["context"] |= {"cpu": "A CPU of another make", "targets_run": ", ".join(targets[1:] or ["NEON"]), "targets_missing": targets[0]}
-        document["benchmarks"] = [
-            run for run in document["benchmarks"] if f"/{targets[0]}/" not in run["name"] and not run["name"].startswith("layer_norm/rows/odd/")
+        results = copy.deepcopy(self.document)
+        targets = results["context"]["targets_run"].split(", ")
+        results["context"] |= {"cpu": "A CPU of another make", "targets_run": ", ".join(targets[1:] or ["NEON"]), "targets_missing": targets[0]}
+        results["benchmarks"] = [
+            run for run in results["benchmarks"] if f"/{targets[0]}/" not in run["name"] and not run["name"].startswith("layer_norm/rows/odd/")
         ]
-        return self.write(name, document)
+        return self.write(name, results)
 
     def report(self, *arguments):
         command = [sys.executable, BENCH_FOLDER / "report", *arguments]
@@ -105,10 +103,10 @@ class ReportTest(unittest.TestCase):
         self.assertIsNone(compare.over_narrower(machine, MATMUL, machine.targets[-1]))
 
     def test_median_of_repetitions(self):
-        document = copy.deepcopy(self.document)
-        template = next(run for run in document["benchmarks"] if run["run_type"] == "iteration" and "chars/s" in run)
-        document["benchmarks"] = [template | {"real_time": time, "chars/s": 1 / time, "time_unit": "ms"} for time in (30, 10, 20)]
-        result = next(iter(read_machine(self.write("repetitions.json", document)).results.values()))
+        results = copy.deepcopy(self.document)
+        template = next(run for run in results["benchmarks"] if run["run_type"] == "iteration" and "chars/s" in run)
+        results["benchmarks"] = [template | {"real_time": time, "chars/s": 1 / time, "time_unit": "ms"} for time in (30, 10, 20)]
+        result = next(iter(read_machine(self.write("repetitions.json", results)).results.values()))
         self.assertAlmostEqual(result.seconds, 0.020)
         self.assertAlmostEqual(result.rate("chars/s"), 1 / 20)
 
@@ -121,7 +119,8 @@ class ReportTest(unittest.TestCase):
         self.assertNotIn(self.machine.targets[0], second.targets)
         self.assertEqual(compare.missing_kernels([first, second])[first.name], [])
         # Rows stand beside each other.
-        rows = [[row.cells[0] for row in table.rows] for section in markdown.sections([first, second]) if section.title == "matmul" for table in section.tables]
+        matmul = next(section for section in document.sections([first, second]) if section.title == "matmul")
+        rows = [[row.cells[0] for row in table.rows] for table in matmul.tables]
         self.assertEqual(rows[0], rows[1])
 
     def test_same_cpu_twice_is_told_apart(self):
@@ -137,7 +136,7 @@ class ReportTest(unittest.TestCase):
         for threads in {1, machine.threads}:
             wide, narrow = (machine.get(TEXT, target, threads).counters for target in machine.targets[:2])
             narrow["chars/s"] = 1.25 * wide["chars/s"]
-        self.assertIn(f"take --target {machine.targets[1]}: 1.25 times as fast", compare.advice(machine)[0])
+        self.assertIn(f"take --target {machine.targets[1]}: 1.25 times as fast", " ".join(compare.advice(machine)))
 
     def test_doubts(self):
         machine = copy.deepcopy(self.machine)
@@ -148,7 +147,8 @@ class ReportTest(unittest.TestCase):
         machine.get(MATMUL, machine.targets[0]).counters |= {"spread": 0.2, "load_by_others": 0.3, "of_roof": 1.2}
         machine.context["doubts"] = "assertions on; "
         told = " ".join(compare.doubts(machine))
-        for expected in ("assertions on", "30% of the CPU time", f"The readings of 1 of {len(machine.results)}", f"above the roof, so a probe or a count was disturbed: {MATMUL}/"):
+        for expected in ("assertions on", "30% of the CPU time", f"The readings of 1 of {len(machine.results)}",
+                         f"above the roof, so a probe or a count was disturbed: {MATMUL}/"):
             self.assertIn(expected, told)
 
     def test_page_is_whole_and_needs_nothing_else(self):
@@ -164,9 +164,9 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(content.plots, len(first.targets) + len(second.targets))
 
     def test_page_escapes_names(self):
-        document = copy.deepcopy(self.document)
-        document["context"]["cpu"] = "<script>alert(1)</script> & co"
-        text = page.render(read_machines([self.write("names.json", document)]))
+        results = copy.deepcopy(self.document)
+        results["context"]["cpu"] = "<script>alert(1)</script> & co"
+        text = page.render(read_machines([self.write("names.json", results)]))
         self.assertNotIn("<script", text)
         self.assertIn("&lt;script&gt;alert(1)&lt;/script&gt; &amp; co", text)
 
@@ -199,9 +199,9 @@ class ReportTest(unittest.TestCase):
                 self.assertFalse(box.overlaps(other), (box, other))
 
     def test_run_without_probes_or_models(self):
-        document = copy.deepcopy(self.document)
-        document["benchmarks"] = [run for run in document["benchmarks"] if run["name"].startswith("softmax/")]
-        path = self.write("softmax.json", document)
+        results = copy.deepcopy(self.document)
+        results["benchmarks"] = [run for run in results["benchmarks"] if run["name"].startswith("softmax/")]
+        path = self.write("softmax.json", results)
         self.assertEqual(self.report(path)[0], 0)
         status, output, _ = self.report("--format", "html", path)
         self.assertEqual(status, 0)
@@ -211,10 +211,10 @@ class ReportTest(unittest.TestCase):
         self.assertIn("| `baby`, one text | — | — |", output)
 
     def test_failed_benchmark_is_told(self):
-        document = copy.deepcopy(self.document)
-        failed = {"name": "embed/rows/baby/AVX2/manual_time", "run_name": "embed/rows/baby/AVX2/manual_time", "error_occurred": True, "error_message": "wrong"}
-        document["benchmarks"].append(failed)
-        self.assertIn("Failed: embed/rows/baby/AVX2/manual_time: wrong.", self.report(self.write("failed.json", document))[1])
+        results = copy.deepcopy(self.document)
+        name = "embed/rows/baby/AVX2/manual_time"
+        results["benchmarks"].append({"name": name, "run_name": name, "error_occurred": True, "error_message": "wrong"})
+        self.assertIn(f"Failed: {name}: wrong.", self.report(self.write("failed.json", results))[1])
 
     def test_speed_table(self):
         status, output, _ = self.report("--speed-table", self.first)
@@ -230,10 +230,10 @@ class ReportTest(unittest.TestCase):
         none = self.document | {"benchmarks": []}
 
         def changed(**fields):
-            document = copy.deepcopy(self.document)
-            document["benchmarks"][0] |= fields
-            document["benchmarks"] = document["benchmarks"][:1]
-            return document
+            results = copy.deepcopy(self.document)
+            results["benchmarks"][0] |= fields
+            results["benchmarks"] = results["benchmarks"][:1]
+            return results
 
         for content, expected in (
             (whole[: len(whole) // 2], "is not whole JSON (line"),

@@ -78,9 +78,9 @@ def _advice_on_targets(machine):
         if not gains:
             return [f"Only {widest} was measured."]
         return [f"{widest}, the default, is {gains[len(gains) // 2]:.2f} times as fast as {targets[1]} in the middle of its kernels; "
-                "whole models were not measured."]  # fmt: skip
+                "whole models were not measured."]
     slower = [case for case in cases if (best := _best_target(machine, case, threads)) != widest
-              and machine.get(case, best, threads).rate("chars/s") > WORTH_TELLING * machine.get(case, widest, threads).rate("chars/s")]  # fmt: skip
+              and machine.get(case, best, threads).rate("chars/s") > WORTH_TELLING * machine.get(case, widest, threads).rate("chars/s")]
     lines = []
     if len(slower) < len(cases):
         text = f"Leave the default, {widest}"
@@ -105,7 +105,7 @@ def advice(machine):
     if gains:
         (least, slow), (most, fast) = min(gains, key=lambda g: g[0]), max(gains, key=lambda g: g[0])
         lines.append(f"{machine.threads} threads write {most:.2f} times as fast as one ({fast.op} with {fast.shape})"
-                     + (f", {least:.2f} times at least ({slow.op} with {slow.shape})." if least < most / WORTH_TELLING else "."))  # fmt: skip
+                     + (f", {least:.2f} times at least ({slow.op} with {slow.shape})." if least < most / WORTH_TELLING else "."))
     shares = [(r.counters["of_roof"], k, r.bound) for k in machine.kernels() if widest and (r := machine.get(k, widest)) and "of_roof" in r.counters]
     if shares:
         share, kernel, bound = min(shares, key=lambda s: s[0])

@@ -7,7 +7,7 @@ from .results import PEERS
 
 FACTS = (("CPU", "cpu"), ("caches", "cpu_caches"), ("targets run", "targets_run"), ("not run by this CPU", "targets_missing"),
          ("threads", "threads"), ("because of", "threads_reason"), ("compiler", "compiler"), ("build", "build_type"), ("octavo", "octavo"),
-         ("kernel", "kernel"), ("system", "os"), ("OpenBLAS", "peer_openblas"), ("oneDNN", "peer_onednn"), ("measured", "date"))  # fmt: skip
+         ("kernel", "kernel"), ("system", "os"), ("OpenBLAS", "peer_openblas"), ("oneDNN", "peer_onednn"), ("measured", "date"))
 
 
 @dataclass
@@ -63,7 +63,8 @@ def _bar_table(machine, kernels, all_machines, header, cells):
         unit, group = compare.unit_of(kernel), str(kernel) if kernel.family in compare.TEXT else f"{kernel.op} {kernel.shape}"
         # Those of any machine, so that rows of tables side by side are alike.
         targets = [t for t in compare.all_targets(all_machines) if any(m.get(kernel, t) for m in all_machines)]
-        fastest = max((r.rate(unit) or 0 for m in all_machines for (k, t, threads), r in m.results.items() if k == kernel and threads == 1), default=0)
+        rates = [r.rate(unit) or 0 for m in all_machines for (k, _, threads), r in m.results.items() if k == kernel and threads == 1]
+        fastest = max(rates, default=0)
         for target in targets:
             result = machine.get(kernel, target)
             bar = (result.rate(unit) or 0) / fastest if result and fastest else 0
@@ -82,17 +83,18 @@ def text_section(machines):
             threads = machine.get(kernel, target, machine.threads)
             return [text.characters(result), text.text_share(result), text.characters(threads) if machine.threads > 1 else text.MISSING,
                     text.times(compare.over_one_thread(machine, kernel, target)),
-                    text.times(compare.over_narrower(machine, kernel, target))]  # fmt: skip
+                    text.times(compare.over_narrower(machine, kernel, target))]
 
         return _bar_table(machine, kernels, machines, ["target", "chars/s", "share", "all threads", "over one", "over narrower"], cells)
 
-    return Section("Writing and scoring text", "Characters a second of whole models, on one thread and on all. Share: what one thread reaches of the multiply-add "
-                   "peak, or of memory's bandwidth where one text streams the weights.", tables=[tables(m) for m in machines])  # fmt: skip
+    note = ("Characters a second of whole models, on one thread and on all. Share: what one thread reaches of the multiply-add peak, or of "
+            "memory's bandwidth where one text streams the weights.")
+    return Section("Writing and scoring text", note, tables=[tables(m) for m in machines])
 
 
 def roofs_section(machines):
-    section = Section("Roofs", "What each target can do at most, probed in the same run: multiply-adds in registers, and reading from each level of memory.",
-                      plots=True)  # fmt: skip
+    note = "What each target can do at most, probed in the same run: multiply-adds in registers, and reading from each level of memory."
+    section = Section("Roofs", note, plots=True)
     for machine in machines:
         levels = list(dict.fromkeys(level for target in machine.targets for level in machine.roof(target)[1]))
         table = Table(["target", "threads", "peak", *levels], [], machine.name if len(machines) > 1 else "")
@@ -100,7 +102,8 @@ def roofs_section(machines):
             for threads in sorted({1, machine.threads}):
                 peak, bandwidths = machine.roof(target, threads)
                 if peak or bandwidths:
-                    table.rows.append(Row([target, str(threads), text.rate(peak, "FLOP/s"), *(text.rate(bandwidths.get(l), "bytes/s") for l in levels)]))
+                    speeds = [text.rate(bandwidths.get(level), "bytes/s") for level in levels]
+                    table.rows.append(Row([target, str(threads), text.rate(peak, "FLOP/s"), *speeds]))
         if table.rows:
             section.tables.append(table)
     return section
@@ -115,7 +118,7 @@ def family_sections(machines):
             def cells(kernel, target, result):
                 return [text.speed(kernel, result), text.roof(result), text.times(compare.over_reference(machine, kernel, target)),
                         text.times(compare.over_narrower(machine, kernel, target)),
-                        text.times(compare.over_one_thread(machine, kernel, target))]  # fmt: skip
+                        text.times(compare.over_one_thread(machine, kernel, target))]
 
             return _bar_table(machine, own, machines, ["target", "speed", "of roof, bound by", "over scalar", "over narrower", "all threads"], cells)
 
@@ -127,9 +130,10 @@ def peers_section(machines):
     if not found:
         return None
     section = Section("Beside other libraries", "Matrix products of the same shapes in the same run, on one thread; octavo on its best target, with "
-                      "bias and residual, which the others leave out. Above 1× octavo is faster.")  # fmt: skip
+                      "bias and residual, which the others leave out. Above 1× octavo is faster.")
     for machine in machines:
-        table = Table(["product", "octavo", *(cell for peer in found for cell in (PEERS[peer], "ratio"))], [], machine.name if len(machines) > 1 else "")
+        header = ["product", "octavo", *(cell for peer in found for cell in (PEERS[peer], "ratio"))]
+        table = Table(header, [], machine.name if len(machines) > 1 else "")
         for kernel in machine.kernels("matmul"):
             if not any(machine.get(kernel, peer) for peer in found) or not machine.targets:
                 continue
@@ -145,7 +149,7 @@ def peers_section(machines):
 
 def sections(machines):
     every = [advice_section(machines), machines_section(machines), text_section(machines), roofs_section(machines), *family_sections(machines),
-             peers_section(machines), doubts_section(machines)]  # fmt: skip
+             peers_section(machines), doubts_section(machines)]
     return [section for section in every if section]
 
 

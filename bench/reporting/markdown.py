@@ -3,8 +3,9 @@
 from . import compare, text
 from .document import sections, title
 
-KERNELS_NOTE = ("Kernels on one thread. Of roof: share of the lower of peak and bandwidth × intensity, and which of the two bounds it, arithmetic or a level of "
-                "memory. Over scalar, over narrower: times as fast as the scalar reference, as the next narrower target. All threads: times as much as one.")  # fmt: skip
+KERNELS_NOTE = ("Kernels on one thread. Of roof: share of the lower of peak and bandwidth × intensity, and which of the two bounds it, "
+                "arithmetic or a level of memory. Over scalar, over narrower: times as fast as the scalar reference, as the next narrower "
+                "target. All threads: times as much as one.")
 
 
 def _cell(cell):
@@ -48,5 +49,6 @@ def speed_table(machine):
     for name, rate, share in rows:
         cells.append([name, text.rate(rate, ""), f"{text.share(share[0])} of {share[1]}" if share and share[0] is not None else text.MISSING])
     cells.append([f"{machine.threads} threads over one", text.times(gain), ""])
-    note = f"{machine.context['cpu']}, {machine.targets[0] if machine.targets else 'no target'}, {machine.threads} threads, {machine.context['compiler']}"
-    return table(["case", "characters/s", "share"], cells) + f"\n{note}.\n"
+    widest = machine.targets[0] if machine.targets else "no target"
+    note = f"{machine.context['cpu']}, {widest}, {machine.threads} threads, {machine.context['compiler']}."
+    return table(["case", "characters/s", "share"], cells) + f"\n{note}\n"

@@ -51,7 +51,7 @@ def _plots(machines):
         parts.append(f'{heading}<div class="plots">{figures}</div>')
     key = ('<p class="key"><svg viewBox="0 0 10 10"><circle class="arithmetic" cx="5" cy="5" r="4"/></svg> bound by arithmetic '
            '<svg viewBox="0 0 10 10"><rect class="memory" x="1" y="1" width="8" height="8"/></svg> bound by a level of memory. '
-           "Kernels on one thread; pointing at one names it.</p>")  # fmt: skip
+           "Kernels on one thread; pointing at one names it.</p>")
     return key + "".join(parts)
 
 
@@ -73,6 +73,21 @@ def render(machines):
     style = (pathlib.Path(__file__).parent / "page.css").read_text(encoding="utf-8")
     name = escape(title(machines))
     body = "".join(_section(section, machines) for section in sections(machines))
-    return (f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{name}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n<h1>{name}</h1>\n<p>{escape(KERNELS_NOTE)}</p>\n{body}\n</main>\n"
-            f"</body>\n</html>\n")  # fmt: skip
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{name}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<main>
+<h1>{name}</h1>
+<p>{escape(KERNELS_NOTE)}</p>
+{body}
+</main>
+</body>
+</html>
+"""

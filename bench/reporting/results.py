@@ -10,8 +10,10 @@ REFERENCE = "reference"
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 PEERS = {"openblas": "OpenBLAS", "onednn": "oneDNN"}
 KEYS = ("octavo", "cpu", "cpu_caches", "targets_compiled", "targets_run", "targets_missing", "threads", "threads_reason", "compiler",
-        "build_type", "build_flags", "kernel", "os")  # fmt: skip
+        "build_type", "build_flags", "kernel", "os")
 MEDIAN = "median"
+# Google Benchmark's own numbers, which stand beside the counters.
+NOT_COUNTERS = ("real_time", "cpu_time", "iterations", "repetitions", "repetition_index", "family_index", "per_family_instance_index", "threads")
 
 
 class ResultsError(Exception):
@@ -96,7 +98,7 @@ def _numbers(run):
     return {
         key: float(value)
         for key, value in run.items()
-        if key not in ("real_time", "cpu_time", "iterations", "repetitions", "repetition_index", "family_index", "per_family_instance_index", "threads")
+        if key not in NOT_COUNTERS
         and isinstance(value, (int, float))
         and not isinstance(value, bool)
     }
@@ -121,7 +123,9 @@ def _summarize(path, name, runs):
     variation = [run.get("real_time") for run in runs if run.get("aggregate_name") == "cv"]
     result = Result(statistics.median(times), {key: statistics.median(values) for key, values in counters.items()})
     result.counters["spread"] = max([result.counters.get("spread", 0.0), *(v for v in variation if isinstance(v, (int, float)))])
-    result.bound = chosen[0].get("label", "").removeprefix("bound by ")
+    # A kernel near the ridge of its roof may be bound by either in turn; Google Benchmark's medians then have no label.
+    labels = [run["label"] for run in runs if run.get("label") and run.get("run_type") != "aggregate"] or [chosen[0].get("label", "")]
+    result.bound = statistics.mode(labels).removeprefix("bound by ")
     return result
 
 

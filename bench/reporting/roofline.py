@@ -129,6 +129,10 @@ def _along(words, x, y, angle):
     return [Box(a - 5, b - 5, a + 5, b + 5) for a, b in middle]
 
 
+def _line(kind, x1, y1, x2, y2):
+    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
 class Plot:
     """The plot of one target: `svg()` draws it; `labels` and `obstacles` say where its texts stand."""
 
@@ -156,9 +160,9 @@ class Plot:
         angle = math.atan2(-self.y.per_decade, self.x.per_decade)
         for level, bandwidth in self.levels.items():
             words = f"{level} {text.rate(bandwidth, 'bytes/s')}"
-            # From where the roof enters the plot, on the left or from below, on to the first free place.
+            # From where the roof enters the plot, on the left or from below, on to the first free place; none is better than one among points.
             start = max(self.x.low, self.y.low / bandwidth)
-            for distance in range(6, 160, 4):
+            for distance in range(6, WIDTH, 4):
                 x = self.x(start) + distance * math.cos(angle) - 6 * math.sin(angle)
                 y = self.y(start * bandwidth) - distance * math.sin(angle) - 6 * math.cos(angle)
                 boxes = _along(words, x, y, angle)
@@ -181,25 +185,26 @@ class Plot:
         parts = []
         for value in self.x.ticks():
             x = self.x(value)
-            parts.append(f'<line class="grid" x1="{x:.1f}" y1="{PLOT.top}" x2="{x:.1f}" y2="{PLOT.bottom}"/>'
-                         f'<text class="tick" x="{x:.1f}" y="{PLOT.bottom + 15}" text-anchor="middle">{value:g}</text>')  # fmt: skip
+            parts.append(_line("grid", x, PLOT.top, x, PLOT.bottom)
+                         + f'<text class="tick" x="{x:.1f}" y="{PLOT.bottom + 15}" text-anchor="middle">{value:g}</text>')
         for value in self.y.ticks():
             y = self.y(value)
-            parts.append(f'<line class="grid" x1="{PLOT.left}" y1="{y:.1f}" x2="{PLOT.right}" y2="{y:.1f}"/>'
-                         f'<text class="tick" x="{PLOT.left - 6}" y="{y + 3.5:.1f}" text-anchor="end">{value / 1e9:g}</text>')  # fmt: skip
+            parts.append(_line("grid", PLOT.left, y, PLOT.right, y)
+                         + f'<text class="tick" x="{PLOT.left - 6}" y="{y + 3.5:.1f}" text-anchor="end">{value / 1e9:g}</text>')
         parts.append(f'<text class="axis" x="{(PLOT.left + PLOT.right) / 2}" y="{HEIGHT - 8}" text-anchor="middle">intensity, FLOP a byte read</text>')
-        parts.append(f'<text class="axis" transform="translate(11 {(PLOT.top + PLOT.bottom) / 2}) rotate(-90)" text-anchor="middle">GFLOP/s</text>')
+        turn = f"translate(11 {(PLOT.top + PLOT.bottom) / 2}) rotate(-90)"
+        parts.append(f'<text class="axis" transform="{turn}" text-anchor="middle">GFLOP/s</text>')
         return parts
 
     def _roofs(self):
         parts = []
         for bandwidth in self.levels.values():
             low, ridge = max(self.x.low, self.y.low / bandwidth), self.peak / bandwidth
-            parts.append(f'<line class="roof" x1="{self.x(low):.1f}" y1="{self.y(low * bandwidth):.1f}" x2="{self.x(ridge):.1f}" y2="{self.y(self.peak):.1f}"/>')
-        left = self.peak / max(self.levels.values())
-        parts.append(f'<line class="roof" x1="{self.x(left):.1f}" y1="{self.y(self.peak):.1f}" x2="{PLOT.right}" y2="{self.y(self.peak):.1f}"/>')
+            parts.append(_line("roof", self.x(low), self.y(low * bandwidth), self.x(ridge), self.y(self.peak)))
+        parts.append(_line("roof", self.x(self.peak / max(self.levels.values())), self.y(self.peak), PLOT.right, self.y(self.peak)))
         for words, x, y, angle in self.roof_labels:
-            parts.append(f'<text class="roofname" transform="translate({x:.1f} {y:.1f}) rotate({-math.degrees(angle):.1f})" dy="0.32em">{escape(words)}</text>')
+            turn = f"translate({x:.1f} {y:.1f}) rotate({-math.degrees(angle):.1f})"
+            parts.append(f'<text class="roofname" transform="{turn}" dy="0.32em">{escape(words)}</text>')
         return parts
 
     def _kernels(self):
@@ -208,19 +213,21 @@ class Plot:
             if label.far:
                 x, y = label.point
                 end_x, end_y = min(max(x, label.box.left), label.box.right), min(max(y, label.box.top), label.box.bottom)
-                parts.append(f'<line class="leader" x1="{x:.1f}" y1="{y:.1f}" x2="{end_x:.1f}" y2="{end_y:.1f}"/>')
+                parts.append(_line("leader", x, y, end_x, end_y))
         for point in self.points:
             x, y = self.x(point.intensity), self.y(point.flops)
             title = f"<title>{escape(point.title)}</title>"
             if point.bound == "arithmetic":
                 parts.append(f'<circle class="arithmetic" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}">{title}</circle>')
             else:
-                parts.append(f'<rect class="memory" x="{x - RADIUS:.1f}" y="{y - RADIUS:.1f}" width="{2 * RADIUS}" height="{2 * RADIUS}">{title}</rect>')
+                side = 2 * RADIUS
+                parts.append(f'<rect class="memory" x="{x - RADIUS:.1f}" y="{y - RADIUS:.1f}" width="{side}" height="{side}">{title}</rect>')
         for label in self.labels:
-            parts.append(f'<text class="name" x="{label.box.left:.1f}" y="{(label.box.top + label.box.bottom) / 2:.1f}" dy="0.34em">{escape(label.text)}</text>')
+            middle = (label.box.top + label.box.bottom) / 2
+            parts.append(f'<text class="name" x="{label.box.left:.1f}" y="{middle:.1f}" dy="0.34em">{escape(label.text)}</text>')
         return parts
 
     def svg(self):
         description = f"Roofline of {self.target}: {len(self.points)} kernels"
         return (f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(description)}">'
-                + "".join(self._axes() + self._roofs() + self._kernels()) + "</svg>")  # fmt: skip
+                + "".join(self._axes() + self._roofs() + self._kernels()) + "</svg>")
