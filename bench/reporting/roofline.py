@@ -1,5 +1,6 @@
 """Roofline plots as SVG: a target's roofs on logarithmic axes, and its kernels as points with labels that never overlap."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from html import escape
@@ -156,19 +157,20 @@ class Plot:
         """(text, x, y, angle) of what stands along each roof, just above it."""
         words = f"peak {text.rate(self.peak, 'FLOP/s')}"
         labels = [(words, PLOT.right - 4 - len(words) * CHARACTER, self.y(self.peak) - 8, 0.0)]
-        taken = _along(*labels[0]) + [self._mark(p) for p in self.points]
+        texts, marks = _along(*labels[0]), [self._mark(point) for point in self.points]
+        below_peak = Box(PLOT.left, self.y(self.peak), PLOT.right, PLOT.bottom)
         angle = math.atan2(-self.y.per_decade, self.x.per_decade)
         for level, bandwidth in self.levels.items():
             words = f"{level} {text.rate(bandwidth, 'bytes/s')}"
-            # From where the roof enters the plot, on the left or from below, on to the first free place; none is better than one among points.
+            # From where the roof enters the plot, on the left or from below, on to the first place free of texts and, if there is one, of points.
             start = max(self.x.low, self.y.low / bandwidth)
-            for distance in range(6, WIDTH, 4):
+            for taken, distance in itertools.product((texts + marks, texts), range(6, WIDTH, 4)):
                 x = self.x(start) + distance * math.cos(angle) - 6 * math.sin(angle)
                 y = self.y(start * bandwidth) - distance * math.sin(angle) - 6 * math.cos(angle)
                 boxes = _along(words, x, y, angle)
-                if all(box.within(PLOT) for box in boxes) and not any(box.overlaps(other) for box in boxes for other in taken):
+                if all(box.within(below_peak) for box in boxes) and not any(box.overlaps(other) for box in boxes for other in taken):
                     labels.append((words, x, y, angle))
-                    taken += boxes
+                    texts += boxes
                     break
         return labels
 
@@ -191,7 +193,8 @@ class Plot:
             y = self.y(value)
             parts.append(_line("grid", PLOT.left, y, PLOT.right, y)
                          + f'<text class="tick" x="{PLOT.left - 6}" y="{y + 3.5:.1f}" text-anchor="end">{value / 1e9:g}</text>')
-        parts.append(f'<text class="axis" x="{(PLOT.left + PLOT.right) / 2}" y="{HEIGHT - 8}" text-anchor="middle">intensity, FLOP a byte read</text>')
+        middle = (PLOT.left + PLOT.right) / 2
+        parts.append(f'<text class="axis" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">intensity, FLOP a byte read</text>')
         turn = f"translate(11 {(PLOT.top + PLOT.bottom) / 2}) rotate(-90)"
         parts.append(f'<text class="axis" transform="{turn}" text-anchor="middle">GFLOP/s</text>')
         return parts
