@@ -207,11 +207,11 @@ void CountTrust(benchmark::State& state, const std::string& name, const std::vec
 std::vector<std::string> Warnings() {
   constexpr double kMostSpread = 0.05, kMostLoad = 0.05;
   std::vector<std::string> warnings;
-  if (const double load = LoadByOthers(); load > kMostLoad) {
+  const std::map<std::string, double>& spreads = Spreads();
+  if (const double load = LoadByOthers(); load > kMostLoad && !spreads.empty()) {
     warnings.push_back(
         fmt::format("other processes took {:.0f}% of the CPU time: stop them and run again", 100 * load));
   }
-  const std::map<std::string, double>& spreads = Spreads();
   const auto count =
       std::count_if(spreads.begin(), spreads.end(), [](const auto& s) { return s.second > kMostSpread; });
   if (count > 0) {

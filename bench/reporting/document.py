@@ -68,7 +68,7 @@ def _bar_table(machine, kernels, all_machines, header, cells):
         for target in targets:
             result = machine.get(kernel, target)
             bar = (result.rate(unit) or 0) / fastest if result and fastest else 0
-            table.rows.append(Row([text.target(target), *cells(kernel, target, result)], group, bar, target))
+            table.rows.append(Row([target, *cells(kernel, target, result)], group, bar, target))
             group = ""
     return table
 
@@ -120,7 +120,7 @@ def family_sections(machines):
                         text.times(compare.over_narrower(machine, kernel, target)),
                         text.times(compare.over_one_thread(machine, kernel, target))]
 
-            return _bar_table(machine, own, machines, ["target", "speed", "of roof, bound by", "over scalar", "over narrower", "all threads"], cells)
+            return _bar_table(machine, own, machines, ["target", "speed", "of roof, bound by", "over reference", "over narrower", "all threads"], cells)
 
         yield Section(family, tables=[table(m) for m in machines])
 

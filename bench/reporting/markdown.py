@@ -4,7 +4,7 @@ from . import compare, text
 from .document import sections, title
 
 KERNELS_NOTE = ("Kernels on one thread. Of roof: share of the lower of peak and bandwidth × intensity, and which of the two bounds it, "
-                "arithmetic or a level of memory. Over scalar, over narrower: times as fast as the scalar reference, as the next narrower "
+                "arithmetic or a level of memory. Over reference, over narrower: times as fast as the scalar reference, as the next narrower "
                 "target. All threads: times as much as one.")
 
 

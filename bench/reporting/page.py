@@ -8,8 +8,8 @@ from .markdown import KERNELS_NOTE
 from .results import REFERENCE
 from .roofline import Plot
 
-# Blue, orange, green, purple of equal weight, apart also to readers who do not tell red from green; the text beside each bar names it as well.
-_COLOURS = {"AVX3": "a", "AVX2": "b", "SSE4": "c", "SSSE3": "d", "NEON": "a", "NEON_WITHOUT_AES": "a", "scalar": "d", REFERENCE: "e"}
+# Colours of equal weight, apart also to readers who do not tell red from green; the text beside each bar names it as well.
+_COLOURS = {"AVX3": "a", "AVX2": "b", "SSE4": "c", "SSSE3": "d", "NEON": "a", "NEON_WITHOUT_AES": "a", "scalar": "f", REFERENCE: "e"}
 
 
 def _bar(row):

@@ -1,7 +1,6 @@
 """Numbers and names as people read them."""
 
 from .compare import unit_of
-from .results import PEERS, REFERENCE
 
 MISSING = "—"
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""))
@@ -51,7 +50,3 @@ def text_share(result):
         return MISSING
     parts = [f"{share(result.counters[key])} of {what}" for key, what in (("of_memory", "memory"), ("of_peak", "peak")) if key in result.counters]
     return parts[0] if parts else MISSING
-
-
-def target(name):
-    return "scalar" if name == REFERENCE else PEERS.get(name, name)
