@@ -16,6 +16,9 @@ void RegisterQkv();
 void RegisterSample();
 void RegisterSoftmax();
 
+// The roofs themselves.
+void RegisterProbes();
+
 // Whole models: writing and scoring text, in characters a second.
 void RegisterGeneration();
 

@@ -1,4 +1,5 @@
 // Token and position embeddings of 64 rows.
+#include <algorithm>
 #include <memory>
 
 #include "bench/benchmarks.h"
@@ -10,10 +11,9 @@
 namespace octavo::bench {
 
 void RegisterEmbed() {
-  for (const Shape& shape : {kTiny, kBaby}) {
+  for (const Shape& shape : {kTiny, kSmall, kBaby, kOdd}) {
     constexpr size_t kRows = 64;
     const size_t width = shape.width;
-    const Work work = {.elements = static_cast<double>(kRows * width)};
     const auto make = [=](const auto& run) {
       auto tokens = std::make_shared<std::vector<int32_t>>(kRows),
            positions = std::make_shared<std::vector<int32_t>>(kRows);
@@ -28,8 +28,21 @@ void RegisterEmbed() {
         run(tokens->data(), positions->data(), kRows, token_table->data(), position_table->data(), width, out->data());
       };
     };
-    RegisterKernel("embed", "rows", shape.name, work, [=] { return make(Embed); });
-    RegisterReference("embed", "rows", shape.name, work, [=] { return make(reference::Embed<float>); });
+    const double numbers = static_cast<double>(kRows * width);
+    // Steps of 37 and 11 meet this many different rows of the tables.
+    const double table =
+        static_cast<double>((std::min(kRows, shape.vocabulary_size) + std::min(kRows, shape.context_length)) * width);
+    const Kernel kernel = {.family = "embed",
+                           .op = "rows",
+                           .shape = shape.name,
+                           .work = {.flop = numbers,
+                                    .bytes = 2 * sizeof(float) * numbers,
+                                    .working_set_bytes = sizeof(float) * (table + numbers),
+                                    .elements = numbers},
+                           .make = [=] { return make(Embed); },
+                           .reference = [=] { return make(reference::Embed<float>); }};
+    RegisterKernel(kernel);
+    if (shape.width == kBaby.width) RegisterCold(kernel);
   }
 }
 

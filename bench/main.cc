@@ -1,60 +1,28 @@
-// octavo_bench: registers every family and says in the report what was measured on what.
+// octavo_bench: registers every family and says in the report what was measured on what, and what makes it doubtful.
 #include <benchmark/benchmark.h>
-#include <fmt/format.h>
 
 #include <cstdio>
 #include <exception>
 #include <string>
 
 #include "bench/benchmarks.h"
-#include "engine/machine.h"
-#include "engine/threads.h"
-#include "engine/version.h"
+#include "bench/context.h"
+#include "bench/load.h"
+#include "bench/measure.h"
 
 namespace octavo::bench {
 namespace {
 
-std::string Compiler() {
-#ifdef __clang__
-  return "Clang " __clang_version__;
-#else
-  return "GCC " __VERSION__;
-#endif
-}
-
-// Why numbers of this build mean little; empty when they mean something.
-std::string Doubts() {
-  std::string doubts;
-#ifndef __OPTIMIZE__
-  doubts += "not optimized; ";
-#endif
-#ifndef NDEBUG
-  doubts += "assertions on; ";
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  doubts += "sanitized; ";
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-  doubts += "sanitized; ";
-#endif
-#endif
-  return doubts;
-}
-
 int Main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  const ThreadCount threads = DefaultThreads();
-  benchmark::AddCustomContext("octavo", fmt::format("{} (numerics {})", Version(), kNumericsVersion));
-  benchmark::AddCustomContext("cpu", DescribeMachine().cpu_name);
-  benchmark::AddCustomContext("threads", fmt::format("{} ({})", threads.count, threads.reason));
-  benchmark::AddCustomContext("compiler", Compiler());
-  benchmark::AddCustomContext("build", OCTAVO_BUILD);
+  LoadByOthers();  // counts from here
+  AddContext();
   if (const std::string doubts = Doubts(); !doubts.empty()) {
-    benchmark::AddCustomContext("doubts", doubts);
     std::fprintf(stderr, "***WARNING*** these numbers are not octavo's speed: %suse the preset release\n",
                  doubts.c_str());
   }
+  RegisterProbes();
   RegisterMatMul();
   RegisterQkv();
   RegisterCausalAttention();
@@ -67,6 +35,7 @@ int Main(int argc, char** argv) {
   RegisterGeneration();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
+  for (const std::string& warning : Warnings()) std::fprintf(stderr, "***WARNING*** %s\n", warning.c_str());
   return 0;
 }
 

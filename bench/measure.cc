@@ -1,33 +1,26 @@
 // Timing of kernels against the roofs; see measure.h.
 #include "bench/measure.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <map>
-#include <numeric>
-#include <thread>
+#include <memory>
 #include <utility>
-#include <vector>
 
+#include "bench/load.h"
+#include "bench/roofs.h"
 #include "engine/check/check.h"
-#include "kernels/probes.h"
+#include "engine/threads.h"
 #include "kernels/targets.h"
 
 namespace octavo::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Bytes/s read from 512 KiB, which no L1 and nearly every L2 holds; one short reading.
-double ReadL2() {
-  static const AlignedFloats data = RandomFloats(size_t{1} << 17);
-  constexpr int kPasses = 16;
-  const double seconds = SecondsOf([] {
-    for (int i = 0; i < kPasses; ++i) benchmark::DoNotOptimize(ProbeRead(data.data(), data.size()));
-  });
-  return static_cast<double>(kPasses * data.size() * sizeof(float)) / seconds;
-}
 
 // What is wrong with a family on the current target, once a run.
 const std::string& CheckOnce(const std::string& family, const std::string& target) {
@@ -43,57 +36,148 @@ const std::string& CheckOnce(const std::string& family, const std::string& targe
   return found->second;
 }
 
-// The sum of what `read` gives on each of num_threads threads at once.
-double ReadOnThreads(int num_threads, const std::function<double(int)>& read) {
-  std::vector<double> rates(static_cast<size_t>(num_threads));
-  std::vector<std::thread> threads;
-  for (int i = 1; i < num_threads; ++i) threads.emplace_back([&, i] { rates[static_cast<size_t>(i)] = read(i); });
-  rates[0] = read(0);
-  for (std::thread& thread : threads) thread.join();
-  return std::accumulate(rates.begin(), rates.end(), 0.0);
-}
+// A kernel with its inputs, a copy for each thread.
+class Made {
+ public:
+  Made(int num_threads, const Make& make) {
+    constexpr double kReadingSeconds = 5e-4;
+    for (int i = 0; i < num_threads; ++i) copies_.push_back(make());
+    Warm();
+    runs_ = std::max(1, static_cast<int>(kReadingSeconds / std::max(Read(), 1e-9)));
+  }
 
-// A kernel's seconds and the roofs, each the median of readings taken in turn, so that what others take of the machine, or a
-// clock that changes, meets both alike.
-struct Readings {
-  double seconds, peak, l2;
+  // Seconds of a run, when every thread runs its copy.
+  double Read() const {
+    return num_threads() / SumOnThreads(num_threads(), [this](int i) {
+             return runs_ / SecondsOf([&] {
+                      for (int n = 0; n < runs_; ++n) copies_[static_cast<size_t>(i)]();
+                    });
+           });
+  }
+  void Warm() const {
+    SumOnThreads(num_threads(), [this](int i) {
+      copies_[static_cast<size_t>(i)]();
+      return 0.0;
+    });
+  }
+
+  int num_threads() const { return static_cast<int>(copies_.size()); }
+  int runs() const { return runs_; }
+
+ private:
+  std::vector<std::function<void()>> copies_;
+  int runs_ = 1;  // to one reading
 };
 
-Readings Interleave(const Work& work, bool has_roofs, const std::function<void()>& run) {
-  constexpr int kReadings = 31;
-  constexpr double kReadingSeconds = 5e-4;
-  run();
-  const int runs = std::max(1, static_cast<int>(kReadingSeconds / std::max(SecondsOf(run), 1e-9)));
-  std::vector<double> seconds, peaks, l2s;
-  for (int i = 0; i < kReadings; ++i) {
-    peaks.push_back(has_roofs && work.flop > 0 ? ReadPeak(1) : 0);
-    if (has_roofs && work.l2_bytes > 0) {
-      l2s.push_back(ReadL2());
-      run();  // back into the caches
-    } else {
-      l2s.push_back(0);
-    }
-    seconds.push_back(SecondsOf([&] {
-                        for (int n = 0; n < runs; ++n) run();
-                      }) /
-                      runs);
-  }
-  return {Median(seconds), Median(peaks), Median(l2s)};
+// What a benchmark times.
+struct Subject {
+  std::string name;
+  Work work;
+  Make make;
+  int num_threads = 1;
+  bool has_roofs = true;
+  Make octavo = nullptr;  // timed in turn with it
+};
+
+// Google Benchmark calls a benchmark several times, to find out how often to run it and for repetitions: the last made is kept. The second, if any, is
+// Subject::octavo.
+const std::vector<Made>& MakeOnce(const Subject& subject) {
+  static std::string last_name;
+  static std::vector<Made> last;
+  if (last_name == subject.name) return last;
+  last_name.clear();
+  last.clear();
+  last.emplace_back(subject.num_threads, subject.make);
+  if (subject.octavo) last.emplace_back(1, subject.octavo);
+  last_name = subject.name;
+  return last;
 }
 
-// Times `run` twice: by Google Benchmark, which gives the time it prints, and in turn with the roofs, which gives the counters.
-void Measure(benchmark::State& state, const Work& work, bool has_roofs, const std::function<void()>& run) {
-  const Readings readings = Interleave(work, has_roofs, run);
-  for (auto _ : state) run();
-  if (work.flop > 0) state.counters["FLOP/s"] = work.flop / readings.seconds;
-  if (work.l2_bytes > 0) state.counters["bytes/s"] = work.l2_bytes / readings.seconds;
-  if (work.elements > 0) state.counters["ns/element"] = readings.seconds * 1e9 / work.elements;
-  if (readings.peak > 0) state.counters["of_peak"] = work.flop / readings.seconds / readings.peak;
-  if (readings.l2 > 0) state.counters["of_L2"] = work.l2_bytes / readings.seconds / readings.l2;
+// One reading each of what the machine can do and of the kernel, again and again; the counters are of the medians.
+class Readings {
+ public:
+  Readings(const Work& work, bool has_roofs) : work_(work), has_roofs_(has_roofs) {}
+
+  // Returns the kernel's seconds.
+  double Take(const Made& made) {
+    if (has_roofs_) {
+      peaks_.push_back(ReadPeak(made.num_threads()));
+      bandwidths_.push_back(ReadBandwidth(made.num_threads(), RoofBytes()));
+      made.Warm();  // back into the caches
+    }
+    seconds_.push_back(made.Read());
+    return seconds_.back();
+  }
+
+  const std::vector<double>& seconds() const { return seconds_; }
+
+  void Count(benchmark::State& state, int num_threads) const {
+    const double seconds = Median(seconds_), flops = num_threads * work_.flop / seconds,
+                 bytes = num_threads * work_.bytes / seconds;
+    state.counters["FLOP/s"] = flops;
+    state.counters["bytes/s"] = bytes;
+    if (work_.elements > 0) state.counters["ns/element"] = seconds * 1e9 / work_.elements / num_threads;
+    if (!has_roofs_) return;
+    const double of_peak = flops / Median(peaks_), of_bandwidth = bytes / Median(bandwidths_);
+    state.counters["of_peak"] = of_peak;
+    state.counters["of_bandwidth"] = of_bandwidth;
+    // The lower of peak and bandwidth · intensity is the one that the kernel uses the larger share of.
+    state.counters["of_roof"] = std::max(of_peak, of_bandwidth);
+    state.SetLabel("bound by " + (of_peak > of_bandwidth ? "arithmetic" : LevelOf(work_.working_set_bytes).name));
+  }
+
+ private:
+  // What is read for the roof: as much as the kernel touches, so that it comes from where the kernel's comes from; in L1, where short loops would
+  // cost time of their own, half of it.
+  size_t RoofBytes() const {
+    return std::max(static_cast<size_t>(work_.working_set_bytes), MemoryLevels().front().probe_bytes);
+  }
+
+  Work work_;
+  bool has_roofs_;
+  std::vector<double> seconds_, peaks_, bandwidths_;
+};
+
+// The time that Google Benchmark prints is the mean of the readings, so that its flags decide how long to measure.
+void Measure(benchmark::State& state, const Subject& subject) {
+  const std::vector<Made>& made = MakeOnce(subject);
+  const int num_readings = subject.has_roofs ? 5 : 1;  // at least
+  Readings readings(subject.work, subject.has_roofs);
+  std::vector<double> octavo_seconds;
+  while (state.KeepRunningBatch(num_readings * made[0].runs())) {
+    double seconds = 0;
+    for (int i = 0; i < num_readings; ++i) {
+      seconds += made[0].runs() * readings.Take(made[0]);
+      if (!subject.octavo) continue;
+      made[1].Warm();
+      octavo_seconds.push_back(made[1].Read());
+    }
+    state.SetIterationTime(seconds);
+  }
+  readings.Count(state, subject.num_threads);
+  if (subject.octavo) state.counters["octavo_over_peer"] = Median(readings.seconds()) / Median(octavo_seconds);
+  CountTrust(state, subject.name, readings.seconds());
 }
 
 void Register(const std::string& name, const std::function<void(benchmark::State&)>& run) {
-  benchmark::RegisterBenchmark(name.c_str(), run)->UseRealTime()->Unit(benchmark::kMicrosecond);
+  benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Unit(benchmark::kMicrosecond);
+}
+
+void RegisterTarget(const Kernel& kernel, const std::string& target, int num_threads) {
+  const std::string name = fmt::format("{}/{}/{}/{}{}", kernel.family, kernel.op, kernel.shape, target,
+                                       num_threads > 1 ? fmt::format("/{}", num_threads) : "");
+  Register(name, [=](benchmark::State& state) {
+    const std::string& wrong = CheckOnce(kernel.family, target);
+    if (!wrong.empty()) return state.SkipWithError(wrong.c_str());
+    UseTarget(target);
+    Measure(state, {.name = name, .work = kernel.work, .make = kernel.make, .num_threads = num_threads});
+    UseBestTarget();
+  });
+}
+
+std::map<std::string, double>& Spreads() {
+  static std::map<std::string, double> spreads;
+  return spreads;
 }
 
 }  // namespace
@@ -110,43 +194,76 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
-double ReadPeak(int num_threads) {
-  return ReadOnThreads(num_threads, [](int) {
-    constexpr size_t kRounds = 50000;
-    const double seconds = SecondsOf([] { benchmark::DoNotOptimize(ProbeMultiplyAdd(kRounds)); });
-    return static_cast<double>(kRounds * ProbeFlopPerRound()) / seconds;
-  });
+void CountTrust(benchmark::State& state, const std::string& name, const std::vector<double>& readings) {
+  std::vector<double> sorted = readings;
+  std::sort(sorted.begin(), sorted.end());
+  const size_t quarter = sorted.size() / 4;
+  const double spread = (sorted[sorted.size() - 1 - quarter] - sorted[quarter]) / Median(sorted);
+  state.counters["spread"] = spread;
+  state.counters["load_by_others"] = LoadByOthers();
+  Spreads()[name] = spread;
 }
 
-double ReadMemory(int num_threads) {
-  constexpr size_t kFloats = size_t{16} << 20;
-  static std::vector<AlignedFloats> data;
-  while (data.size() < static_cast<size_t>(num_threads)) data.push_back(RandomFloats(kFloats));
-  return ReadOnThreads(num_threads, [](int i) {
-    const AlignedFloats& own = data[static_cast<size_t>(i)];
-    benchmark::DoNotOptimize(ProbeRead(own.data(), own.size()));  // a system may have taken back what lay idle
-    const double seconds = SecondsOf([&] { benchmark::DoNotOptimize(ProbeRead(own.data(), own.size())); });
-    return static_cast<double>(kFloats * sizeof(float)) / seconds;
-  });
-}
-
-void RegisterKernel(const std::string& family, const std::string& op, const std::string& shape, const Work& work,
-                    const std::function<std::function<void()>()>& make) {
-  for (const std::string& target : RunnableTargets()) {
-    Register(family + "/" + op + "/" + shape + "/" + target, [=](benchmark::State& state) {
-      const std::string& wrong = CheckOnce(family, target);
-      if (!wrong.empty()) return state.SkipWithError(wrong.c_str());
-      UseTarget(target);
-      Measure(state, work, true, make());
-      UseBestTarget();
-    });
+std::vector<std::string> Warnings() {
+  constexpr double kMostSpread = 0.05, kMostLoad = 0.05;
+  std::vector<std::string> warnings;
+  const std::map<std::string, double>& spreads = Spreads();
+  if (const double load = LoadByOthers(); load > kMostLoad && !spreads.empty()) {
+    warnings.push_back(
+        fmt::format("other processes took {:.0f}% of the CPU time: stop them and run again", 100 * load));
   }
+  const auto count =
+      std::count_if(spreads.begin(), spreads.end(), [](const auto& s) { return s.second > kMostSpread; });
+  if (count > 0) {
+    const auto& [name, most] = *std::max_element(spreads.begin(), spreads.end(),
+                                                 [](const auto& a, const auto& b) { return a.second < b.second; });
+    warnings.push_back(
+        fmt::format("the readings of {} of {} benchmarks spread by more than {:.0f}%, those of {} by {:.0f}%: measure "
+                    "on a quiet machine, or longer (--benchmark_min_time)",
+                    count, spreads.size(), 100 * kMostSpread, name, 100 * most));
+  }
+  return warnings;
 }
 
-void RegisterReference(const std::string& family, const std::string& op, const std::string& shape, const Work& work,
-                       const std::function<std::function<void()>()>& make) {
-  Register(family + "/" + op + "/" + shape + "/reference",
-           [=](benchmark::State& state) { Measure(state, work, false, make()); });
+void RegisterKernel(const Kernel& kernel) {
+  const int all_threads = DefaultThreads().count;
+  for (const std::string& target : RunnableTargets()) {
+    RegisterTarget(kernel, target, 1);
+    if (all_threads > 1) RegisterTarget(kernel, target, all_threads);
+  }
+  if (!kernel.reference) return;
+  const std::string name = fmt::format("{}/{}/{}/reference", kernel.family, kernel.op, kernel.shape);
+  Register(name, [=](benchmark::State& state) {
+    Measure(state, {.name = name, .work = kernel.work, .make = kernel.reference, .has_roofs = false});
+  });
+}
+
+void RegisterCold(const Kernel& kernel) {
+  Kernel cold = kernel;
+  cold.shape += "-cold";
+  const double memory_bytes = static_cast<double>(MemoryLevels().back().probe_bytes);
+  const size_t num_copies = 1 + static_cast<size_t>(memory_bytes / kernel.work.working_set_bytes);
+  cold.work.working_set_bytes *= static_cast<double>(num_copies);
+  cold.make = [make = kernel.make, num_copies] {
+    auto copies = std::make_shared<std::vector<std::function<void()>>>();
+    for (size_t i = 0; i < num_copies; ++i) copies->push_back(make());
+    return [copies, next = size_t{0}]() mutable {
+      (*copies)[next]();
+      next = (next + 1) % copies->size();
+    };
+  };
+  for (const std::string& target : RunnableTargets()) RegisterTarget(cold, target, 1);
+}
+
+void RegisterPeer(const Kernel& kernel, const std::string& peer, const Make& make) {
+  const std::string name = fmt::format("{}/{}/{}/{}", kernel.family, kernel.op, kernel.shape, peer);
+  Register(name, [=](benchmark::State& state) {
+    try {
+      Measure(state, {.name = name, .work = kernel.work, .make = make, .octavo = kernel.make});
+    } catch (const std::exception& error) {
+      state.SkipWithError(error.what());
+    }
+  });
 }
 
 AlignedFloats RandomFloats(size_t count, float scale) {

@@ -14,12 +14,16 @@
 
 namespace octavo::bench {
 
-// What one run of a kernel does. The counters are FLOP/s, bytes/s and elements/s, and the shares of the roofs.
+// What one run of a kernel does, as its contract counts it.
 struct Work {
   double flop = 0;
-  double l2_bytes = 0;  // read from a working set that fits L2 but not L1
-  double elements = 0;
+  double bytes = 0;              // read, each as often as it must come from where the working set lies
+  double working_set_bytes = 0;  // all that it touches
+  double elements = 0;           // for ns/element; 0: none
 };
+
+// Floating-point operations of an exponential (kernels/math-inl.h).
+inline constexpr double kExpFlop = 17;
 
 // The shape of a model whose kernels are timed.
 struct Shape {
@@ -31,23 +35,38 @@ struct Shape {
 inline constexpr Shape kTiny = {"tiny", 32, 4, 2, 64, 65};
 inline constexpr Shape kSmall = {"small", 128, 8, 4, 128, 65};
 inline constexpr Shape kBaby = {"baby", 384, 6, 6, 256, 65};
+inline constexpr Shape kOdd = {"odd", 33, 3, 2, 50, 61};  // nothing divides a vector
 
-// Registers `family/op/shape/target` for every target of this CPU. `make` builds the inputs and returns what is timed; the family's checks
-// run once before.
-void RegisterKernel(const std::string& family, const std::string& op, const std::string& shape, const Work& work,
-                    const std::function<std::function<void()>()>& make);
+// Builds inputs and returns what is timed.
+using Make = std::function<std::function<void()>()>;
 
-// Registers `family/op/shape/reference`: the scalar reference as baseline.
-void RegisterReference(const std::string& family, const std::string& op, const std::string& shape, const Work& work,
-                       const std::function<std::function<void()>()>& make);
+struct Kernel {
+  std::string family, op, shape;
+  Work work;
+  Make make;
+  Make reference = nullptr;  // the same work by the scalar reference; empty: it would take too long
+};
 
-// One short reading of what `num_threads` threads can do at once on the current target: FLOP/s of multiply-adds in registers, and bytes/s read
-// from memory, 64 MiB a thread.
-double ReadPeak(int num_threads);
-double ReadMemory(int num_threads);
+// Registers `family/op/shape/target` for every target of this CPU, on one thread and on all, each of which then runs a copy of its own, and
+// `family/op/shape/reference`. The family's checks run once before.
+void RegisterKernel(const Kernel& kernel);
+
+// Registers `family/op/shape-cold/target`: each run takes another of so many copies that caches hold none. For kernels that read what they read once.
+void RegisterCold(const Kernel& kernel);
+
+// Registers `family/op/shape/peer`: the same work by another library, on one thread, in turn with the kernel on the best target. `make` checks the
+// result against the scalar reference and throws where it is wrong.
+void RegisterPeer(const Kernel& kernel, const std::string& peer, const Make& make);
 
 double Median(std::vector<double> values);
 double SecondsOf(const std::function<void()>& run);
+
+// Counts how far the benchmark can be trusted: `spread`, the distance between the quartiles of its readings as a share of their median, and
+// `load_by_others`, the share of the machine's CPU time that other processes have taken since this one began.
+void CountTrust(benchmark::State& state, const std::string& name, const std::vector<double>& readings);
+
+// What CountTrust has seen that makes numbers doubtful, one line each.
+std::vector<std::string> Warnings();
 
 // Numbers about as large as those in a trained model, the same in every run.
 AlignedFloats RandomFloats(size_t count, float scale = 1);

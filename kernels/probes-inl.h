@@ -15,8 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace octavo {
 namespace HWY_NAMESPACE {
 
-// Twelve chains: more than latency times throughput of any CPU that runs these targets, and they fit 16 registers.
-constexpr size_t kProbeChains = 12;
+// As many chains as fit the registers: more than latency times throughput, 4 · 2 on x86-64, 4 · 4 on large Arm cores.
+constexpr size_t kProbeChains = kManyRegisters ? 24 : 12;
 
 HWY_NOINLINE float ProbeMultiplyAdd(size_t rounds) {
   const DF d;
@@ -38,22 +38,25 @@ HWY_NOINLINE float ProbeMultiplyAdd(size_t rounds) {
 
 HWY_NOINLINE size_t ProbeFlopPerRound() { return 2 * kProbeChains * kLanes; }
 
-// Two streams: memory gives 30% more to them than to one, L2 the same (Zen 5).
-HWY_NOINLINE float ProbeRead(const float* HWY_RESTRICT data, size_t count) {
+// Two streams: memory gives 30% more to them than to one, L2 the same (Zen 5). Joined by `or`, for which every CPU has as many units as for loads;
+// some have fewer that add.
+HWY_NOINLINE float ProbeRead(const float* HWY_RESTRICT data, size_t count, size_t passes) {
   const DF d;
   constexpr size_t kStreams = 2, kLoads = 4;  // a stream and round
   VF sum[kStreams * kLoads];
   OCTAVO_UNROLL
   for (size_t i = 0; i < kStreams * kLoads; ++i) sum[i] = hn::Zero(d);
   const size_t stream = count / kStreams;
-  for (size_t at = 0; at < stream; at += kLoads * kLanes) {
-    OCTAVO_UNROLL
-    for (size_t i = 0; i < kStreams * kLoads; ++i) {
-      sum[i] = hn::Add(sum[i], hn::Load(d, data + i / kLoads * stream + at + i % kLoads * kLanes));
+  for (size_t pass = 0; pass < passes; ++pass) {
+    for (size_t at = 0; at < stream; at += kLoads * kLanes) {
+      OCTAVO_UNROLL
+      for (size_t i = 0; i < kStreams * kLoads; ++i) {
+        sum[i] = hn::Or(sum[i], hn::Load(d, data + i / kLoads * stream + at + i % kLoads * kLanes));
+      }
     }
   }
   OCTAVO_UNROLL
-  for (size_t i = 1; i < kStreams * kLoads; ++i) sum[0] = hn::Add(sum[0], sum[i]);
+  for (size_t i = 1; i < kStreams * kLoads; ++i) sum[0] = hn::Or(sum[0], sum[i]);
   return hn::GetLane(sum[0]);
 }
 

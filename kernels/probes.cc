@@ -18,7 +18,9 @@ float ProbeMultiplyAdd(size_t rounds) { return HWY_DYNAMIC_DISPATCH(ProbeMultipl
 
 size_t ProbeFlopPerRound() { return HWY_DYNAMIC_DISPATCH(ProbeFlopPerRound)(); }
 
-float ProbeRead(const float* data, size_t count) { return HWY_DYNAMIC_DISPATCH(ProbeRead)(data, count); }
+float ProbeRead(const float* data, size_t count, size_t passes) {
+  return HWY_DYNAMIC_DISPATCH(ProbeRead)(data, count, passes);
+}
 
 }  // namespace octavo
 #endif  // HWY_ONCE

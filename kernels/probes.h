@@ -11,9 +11,9 @@ namespace octavo {
 float ProbeMultiplyAdd(size_t rounds);
 size_t ProbeFlopPerRound();
 
-// Reads `count` floats from front to back in whole vectors; returns a number that depends on all. count is a multiple of 256, data aligned
-// to 64 bytes.
-float ProbeRead(const float* data, size_t count);
+// Reads `count` floats from front to back in whole vectors, `passes` times; returns a number that depends on all. count is a multiple of 256, data
+// aligned to 64 bytes.
+float ProbeRead(const float* data, size_t count, size_t passes);
 
 }  // namespace octavo
 

@@ -1,0 +1,47 @@
+// The roofs themselves, as benchmarks of their own: multiply-adds in registers and reading from each level of memory.
+#include <fmt/format.h>
+
+#include "bench/benchmarks.h"
+#include "bench/measure.h"
+#include "bench/roofs.h"
+#include "engine/threads.h"
+#include "kernels/targets.h"
+
+namespace octavo::bench {
+namespace {
+
+// `amount` is what one reading is of, for the time that Google Benchmark prints.
+void RegisterProbe(const std::string& op, const std::string& shape, const std::string& target, int num_threads,
+                   const char* unit, double amount, const std::function<double()>& read) {
+  const std::string name =
+      fmt::format("probe/{}/{}/{}{}", op, shape, target, num_threads > 1 ? fmt::format("/{}", num_threads) : "");
+  const auto run = [=](benchmark::State& state) {
+    UseTarget(target);
+    std::vector<double> rates;
+    for (auto _ : state) {
+      rates.push_back(read());
+      state.SetIterationTime(amount / rates.back());
+    }
+    state.counters[unit] = Median(rates);
+    CountTrust(state, name, rates);
+    UseBestTarget();
+  };
+  benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Unit(benchmark::kMicrosecond);
+}
+
+}  // namespace
+
+void RegisterProbes() {
+  const int all_threads = DefaultThreads().count;
+  for (const std::string& target : RunnableTargets()) {
+    for (const int threads : all_threads > 1 ? std::vector{1, all_threads} : std::vector{1}) {
+      RegisterProbe("multiply_add", "registers", target, threads, "FLOP/s", 1e6, [=] { return ReadPeak(threads); });
+      for (const MemoryLevel& level : MemoryLevels()) {
+        RegisterProbe("read", level.name, target, threads, "bytes/s", static_cast<double>(level.probe_bytes),
+                      [=] { return ReadBandwidth(threads, level.probe_bytes); });
+      }
+    }
+  }
+}
+
+}  // namespace octavo::bench

@@ -1,0 +1,1 @@
+"""What bench/report is made of: reading results, comparing them, writing the comparison as Markdown or HTML."""

@@ -1,0 +1,102 @@
+// Readings of the roofs; see roofs.h.
+#include "bench/roofs.h"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <numeric>
+#include <thread>
+
+#include "bench/measure.h"
+#include "engine/machine.h"
+#include "kernels/probes.h"
+
+namespace octavo::bench {
+namespace {
+
+// Of the first CPU's data caches; what small ones have where the system does not tell.
+size_t CacheBytes(int level, size_t otherwise) {
+  size_t bytes = 0;
+  const std::vector<Cache> caches = DescribeMachine().caches;
+  for (const Cache& cache : caches) {
+    if (cache.level == level && cache.type != "Instruction") bytes = cache.size_bytes;
+  }
+  return caches.empty() ? otherwise : bytes;
+}
+
+std::vector<MemoryLevel> FindMemoryLevels() {
+  constexpr size_t kMemoryProbe = size_t{64} << 20;
+  // Systems may report the L3 of the whole package, of which a core reaches its own cluster's part: 32 MiB on Zen.
+  constexpr size_t kMostL3 = size_t{32} << 20;
+  const size_t l1 = CacheBytes(1, 32 << 10), l2 = CacheBytes(2, 512 << 10);
+  const size_t l3 = std::min(CacheBytes(3, 0), kMostL3);
+  std::vector<MemoryLevel> levels = {{"L1", l1, l1 / 2}};
+  if (l2 > l1) levels.push_back({"L2", l2, l2 / 2});
+  if (l3 > l2) levels.push_back({"L3", l3, std::min(4 * l2, l3 / 2)});
+  levels.push_back({"memory", std::numeric_limits<size_t>::max(), kMemoryProbe});
+  return levels;
+}
+
+// At least `count` floats that belong to a thread, written by it first.
+const float* OwnFloats(int thread, size_t count) {
+  static std::vector<AlignedFloats> data(std::thread::hardware_concurrency() + 256);
+  AlignedFloats& own = data[static_cast<size_t>(thread)];
+  if (own.size() < count) own = RandomFloats(count);
+  return own.data();
+}
+
+}  // namespace
+
+const std::vector<MemoryLevel>& MemoryLevels() {
+  static const std::vector<MemoryLevel> levels = FindMemoryLevels();
+  return levels;
+}
+
+const MemoryLevel& LevelOf(double working_set_bytes) {
+  return *std::find_if(MemoryLevels().begin(), MemoryLevels().end() - 1, [&](const MemoryLevel& level) {
+    return working_set_bytes <= static_cast<double>(level.holds_bytes);
+  });
+}
+
+double SumOnThreads(int num_threads, const std::function<double(int)>& rate) {
+  std::vector<double> rates(static_cast<size_t>(num_threads));
+  std::atomic<int> missing = num_threads;
+  const auto run = [&](int i) {
+    // Without sleeping: waking takes as long as a reading.
+    for (--missing; missing > 0;) std::this_thread::yield();
+    rates[static_cast<size_t>(i)] = rate(i);
+  };
+  std::vector<std::jthread> threads;
+  for (int i = 1; i < num_threads; ++i) threads.emplace_back(run, i);
+  run(0);
+  for (std::jthread& thread : threads) thread.join();
+  return std::accumulate(rates.begin(), rates.end(), 0.0);
+}
+
+double ReadPeak(int num_threads) {
+  const size_t rounds = (size_t{1} << 24) / ProbeFlopPerRound();
+  return SumOnThreads(num_threads, [&](int) {
+    const double seconds = SecondsOf([&] { benchmark::DoNotOptimize(ProbeMultiplyAdd(rounds)); });
+    return static_cast<double>(rounds * ProbeFlopPerRound()) / seconds;
+  });
+}
+
+double ReadBandwidth(int num_threads, size_t bytes) {
+  constexpr size_t kMultiple = 256;                // floats, as ProbeRead wants
+  constexpr size_t kLeastBytes = size_t{8} << 20;  // 20 µs from L1
+  const size_t count = (bytes / sizeof(float) + kMultiple - 1) / kMultiple * kMultiple;
+  const size_t passes = (kLeastBytes + count * sizeof(float) - 1) / (count * sizeof(float));
+  return SumOnThreads(num_threads, [&](int i) {
+    const float* data = OwnFloats(i, count);
+    benchmark::DoNotOptimize(
+        ProbeRead(data, count, 1));  // into the caches, or back from a system that took what lay idle
+    const double seconds = SecondsOf([&] { benchmark::DoNotOptimize(ProbeRead(data, count, passes)); });
+    return static_cast<double>(passes * count * sizeof(float)) / seconds;
+  });
+}
+
+double ReadMemory(int num_threads) { return ReadBandwidth(num_threads, MemoryLevels().back().probe_bytes); }
+
+}  // namespace octavo::bench

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Measures this machine with octavo_bench: the whole suite in under 10 minutes on two cores, or a selection in under one.
+#
+#     bench/run.sh [--quick] [OUT.json]
+#
+# Writes OUT.json (default: octavo_bench.json here), which bench/report turns into a page, alone or beside other machines' files. Builds the
+# preset release where it is not built.
+set -euo pipefail
+
+quick=0 out=
+for argument; do
+  case $argument in
+    --quick) quick=1 ;;
+    -*) printf 'run.sh: unknown option %s; there is --quick\n' "$argument" >&2 && exit 2 ;;
+    *)
+      [[ -z $out ]] || { printf 'run.sh: two files, %s and %s; expected one\n' "$out" "$argument" >&2 && exit 2; }
+      out=$argument
+      ;;
+  esac
+done
+out=$(realpath -- "${out:-octavo_bench.json}")
+cd -- "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/.."
+
+bench=build/release/octavo_bench
+if [[ ! -x $bench ]]; then
+  cmake --preset release
+  cmake --build --preset release --target octavo_bench
+fi
+
+arguments=(--benchmark_out="$out.partial" --benchmark_out_format=json --benchmark_display_aggregates_only=true)
+if ((quick)); then
+  # Of every family what models do most, on all targets; whole models on one text and on many.
+  selection='^probe/|^(matmul/all|qkv/decode|causal_attention/panels|decode_attention/context|layer_norm/rows|embed/rows)/(tiny|baby)'
+  selection+='|^activation/[a-z_]*/2048|^softmax/softmax/65|^sample/(plain|top_k)/65|^generate/(text|batch1)/(tiny|baby)'
+  arguments+=(--benchmark_filter="$selection" --benchmark_min_time=0.005 --benchmark_repetitions=2)
+else
+  arguments+=(--benchmark_min_time=0.02 --benchmark_repetitions=3)
+fi
+
+# So that OpenBLAS chooses the kernels that suit this CPU.
+unset OPENBLAS_CORETYPE
+"$bench" "${arguments[@]}"
+mv -- "$out.partial" "$out"
+printf '%s: now bench/report --format html --output page.html %s\n' "$out" "$out" >&2

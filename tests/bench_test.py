@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Tests octavo_bench: nothing comes out above its roof, every result carries its counters, and the JSON says what was measured on what.
+
+    /usr/bin/python3 tests/bench_test.py --bench build/dev/octavo_bench [unittest's own arguments]
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BENCH = None  # --bench
+MOST = 1.03  # of the roof
+# One disturbed run on a busy machine is not an error in a probe or a count; such an error shows in each.
+RUNS = 4
+
+
+def run(*arguments):
+    """What octavo_bench writes: (context, benchmarks by name)."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "out.json"
+        subprocess.run([BENCH, f"--benchmark_out={out}", *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        document = json.loads(out.read_text(encoding="utf-8"))
+    return document["context"], {benchmark["name"]: benchmark for benchmark in document["benchmarks"]}
+
+
+class BenchTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        # Kernels and probes on every target and on all threads.
+        cls.context, cls.benchmarks = run("--benchmark_filter=-^(generate|score)/|/reference/", "--benchmark_min_time=0.002")
+
+    def test_nothing_is_above_its_roof(self):
+        above = {name: b["of_roof"] for name, b in self.benchmarks.items() if "of_roof" in b and not b["of_roof"] <= MOST}
+        for _ in range(RUNS - 1):
+            if not above:
+                break
+            pattern = "^(" + "|".join(re.escape(name) for name in above) + ")$"
+            _, again = run(f"--benchmark_filter={pattern}", "--benchmark_min_time=0.02")
+            self.assertEqual(set(again), set(above))
+            above = {name: b["of_roof"] for name, b in again.items() if not b["of_roof"] <= MOST}
+        self.assertEqual(above, {})
+
+    def test_every_result_has_its_counters(self):
+        families = set()
+        levels = {name.split("/")[2] for name in self.benchmarks if name.startswith("probe/read/")}
+        for name, benchmark in self.benchmarks.items():
+            with self.subTest(name):
+                self.assertNotIn("error_occurred", benchmark)
+                self.assertGreaterEqual(benchmark["spread"], 0)
+                self.assertTrue(0 <= benchmark["load_by_others"] <= 1)
+                family = name.split("/")[0]
+                families.add(family)
+                if family == "probe":
+                    self.assertGreater(benchmark.get("FLOP/s", benchmark.get("bytes/s")), 0)
+                    continue
+                for counter in ("FLOP/s", "bytes/s", "of_peak", "of_bandwidth"):
+                    self.assertGreater(benchmark[counter], 0, counter)
+                self.assertEqual(benchmark["of_roof"], max(benchmark["of_peak"], benchmark["of_bandwidth"]))
+                bound = benchmark["label"].removeprefix("bound by ")
+                if benchmark["of_peak"] > benchmark["of_bandwidth"]:
+                    self.assertEqual(bound, "arithmetic")
+                else:
+                    self.assertIn(bound, levels)
+        kernels = {"activation", "causal_attention", "decode_attention", "embed", "layer_norm", "matmul", "qkv", "sample", "softmax"}
+        self.assertEqual(families, kernels | {"probe"})
+
+    def test_every_family_runs_on_every_target_and_on_all_threads(self):
+        threads = int(self.context["threads"])
+        for family in {name.split("/")[0] for name in self.benchmarks}:
+            for target in self.context["targets_run"].split(", "):
+                names = [name for name in self.benchmarks if name.startswith(f"{family}/") and name.split("/")[3] == target]
+                self.assertTrue(any(name.split("/")[4] == "manual_time" for name in names), (family, target))
+                if threads > 1:
+                    self.assertTrue(any(name.split("/")[4] == str(threads) for name in names), (family, target))
+
+    def test_context_says_what_was_measured_on_what(self):
+        for key in ("cpu", "cpu_caches", "targets_compiled", "targets_run", "targets_missing", "threads", "threads_reason", "compiler", "build_type",
+                    "build_flags", "octavo", "kernel", "os", "peer_openblas", "peer_onednn", "date"):
+            self.assertTrue(self.context.get(key), key)
+        compiled, ran, missing = (set(self.context[f"targets_{kind}"].split(", ")) - {"none"} for kind in ("compiled", "run", "missing"))
+        self.assertEqual(ran | missing, compiled)
+        self.assertEqual(ran & missing, set())
+
+    def test_peers_are_compared_where_they_were_found(self):
+        for peer in ("openblas", "onednn"):
+            found = [b for name, b in self.benchmarks.items() if name.split("/")[3] == peer]
+            self.assertEqual(bool(found), not self.context[f"peer_{peer}"].startswith("not built"), peer)
+            for benchmark in found:
+                self.assertGreater(benchmark["octavo_over_peer"], 0, benchmark["name"])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--bench", required=True)
+    known, rest = parser.parse_known_args()
+    BENCH = known.bench
+    unittest.main(argv=[sys.argv[0], *rest])
