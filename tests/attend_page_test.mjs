@@ -301,7 +301,7 @@ function writeModel(characters) {
 }
 
 test('hostile characters are shown as what they are', async () => {
-  const text = '</script>😀"\x01', model = writeModel(['<', '/', 's', 'c', 'r', 'i', 'p', 't', '>', '😀', '"', '\x01', '\n']);
+  const text = '</script>😀"\x01', model = writeModel(['<', '/', 's', 'c', 'r', 'i', 'p', 't', '>', '😀', '"', '\x01']);
   await withPage({}, async (page) => {
     assert.equal(await page.textContent('#text'), '</script>😀"␁');
     assert.equal(await page.locator('script').count(), 2);
@@ -394,6 +394,17 @@ for (const width of [360, 400, 768, 1200, 1600]) {
       }));
   }
 }
+
+// For tools/attend/example/.
+test('pictures of the parts are taken', () =>
+  withPage({}, async (page) => {
+    await page.locator('.lookup').screenshot({ path: join(SCREENSHOTS, 'lookup.png') });
+    await page.focus('#heads');
+    for (let i = 0; i < 17; ++i) await page.keyboard.press('ArrowLeft');
+    assert.equal(await page.textContent('#chosen'), 'Character 37 of 54: “e”, in “because”');
+    await page.evaluate(() => document.activeElement.blur());
+    await page.locator('#heads').screenshot({ path: join(SCREENSHOTS, 'heads.png') });
+  }));
 
 test('the light and the dark page differ, and motion is left out where it is not wanted', async () => {
   const grounds = [];

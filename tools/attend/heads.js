@@ -12,7 +12,7 @@ const statisticsOf = (head) => ({
 function habitOf(head) {
   if (head.recent_share === null) return 'One character says nothing about its habits.';
   if (head.space_positions > 0 && head.space_largest >= head.space_positions / 2) {
-    return 'Often looks for the space in front of the word, where the word began.';
+    return 'Often looks back to the space before the word.';
   }
   if (head.previous_largest >= head.previous_positions / 2) return 'Reads above all the character just before.';
   if (head.recent_share >= 0.8) return 'Stays close: itself and the two before get most of its weight.';
