@@ -5,12 +5,12 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 
 const { OCTAVO, MODULES, CHROMIUM, SCREENSHOTS } = process.env;
-const { chromium } = createRequire(MODULES + '/')('playwright-core');
+const { chromium } = createRequire(resolve(MODULES) + '/')('playwright-core');
 const TEXT = "The bag didn't fit in the car because it was too small";
 const GOLDEN = join(import.meta.dirname ?? new URL('.', import.meta.url).pathname, 'data/golden');
 

@@ -87,8 +87,7 @@ std::string DrawTriangle(std::span<const float> weights, std::u32string_view tex
 
   std::string drawing = Legend();
   if (first > 0) {
-    drawing += fmt::format(
-        "left out: characters 1 to {} of {} and what they get; --window and --format json have them\n", first, length);
+    drawing += fmt::format("left out: characters 1 to {} of {} (see --window, or --format json)\n", first, length);
   }
   drawing += std::string(margin, ' ');
   for (size_t s = first; s < length; ++s) drawing += ColumnOf(text[s]);
