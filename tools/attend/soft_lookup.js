@@ -77,12 +77,11 @@ function startSoftLookup() {
       cells.bar.style.width = `${100 * shares[i]}%`;
     });
 
-    // The name stands at the arrow's foot, where no other name can be.
-    const length = Math.hypot(...query), back = length > 0 ? -24 / length : 0;
-    const foot = length > 0 ? [query[0] * back, -query[1] * back] : [0, 24];
+    // The name stands at the arrow's foot, above or below, where there is no key and the query does not point.
+    const isNowhere = query[0] === 0 && query[1] === 0;
     moving.replaceChildren(
       arrow('query', query, 14),
-      label('query-name', 'small', foot[0] * 1.4, foot[1]),
+      label('query-name', 'small', 0, query[1] > 0 ? 36 : -30),
     );
     handle.setAttribute('cx', query[0] * unit);
     handle.setAttribute('cy', -query[1] * unit);
@@ -91,7 +90,7 @@ function startSoftLookup() {
     const order = words.map((_, i) => i).sort((a, b) => shares[b] - shares[a]);
     const list = order.map((i) => `${words[i].word} ${percent(shares[i])}`).join(', ');
     document.getElementById('lookup-words').textContent =
-      length === 0
+      isNowhere
         ? 'The query is in the very middle and asks for nothing: each word gets 25%.'
         : `The query points most towards “${words[order[0]].word}”: ${list}.`;
 
