@@ -48,6 +48,9 @@ TEST(Help, NamesEveryFlagWithItsDefaultAndAnExample) {
       {"score",
        {"FILE", "--document", "--input-format lines|jsonl", "--stride N", "--start C", "--end C", "--escape",
         "--per-char", "--format jsonl", "--model NAME|FILE|DIR", "--threads N", "--target NAME", "--quiet", "--help"}},
+      {"attend",
+       {"TEXT", "--window N", "--layer N", "--head N", "--format table|json", "(default table)", "--html FILE",
+        "--force", "--model NAME|FILE|DIR", "--threads N", "--target NAME", "--quiet", "--help"}},
       {"check",
        {"--target NAME", "--model NAME|FILE|DIR", "(default tiny)", "--cases N", "(default 100)", "--seed N",
         "(default 1)", "--format table|json", "(default table)", "--quiet", "--help"}},
@@ -89,9 +92,9 @@ void ExpectRefused(const std::vector<WrongUse>& cases) {
 
 TEST(WrongUsage, NamesTheWordThatIsWrong) {
   ExpectRefused({
-      {{}, "expected a subcommand: generate, score, check or info (see octavo --help)"},
+      {{}, "expected a subcommand: generate, score, attend, check or info (see octavo --help)"},
       {{""}, "unknown subcommand ''"},
-      {{"bogus"}, "unknown subcommand 'bogus'; expected generate, score, check or info (see octavo --help)"},
+      {{"bogus"}, "unknown subcommand 'bogus'; expected generate, score, attend, check or info (see octavo --help)"},
       {{"bogus", "--seed", "1"}, "'bogus'"},
       {{"Generate"}, "'Generate'"},
       {{"--bogus"}, "unknown flag '--bogus' (see octavo --help)"},
@@ -288,6 +291,8 @@ TEST(Outputs, FullDiskIsSaid) {
            {"--help"},
            {"--version"},
            {"score", "--help"},
+           {"attend", "abc", "--model", kM8},
+           {"attend", "abc", "--model", kM8, "--format", "json"},
            {"info"},
            {"check", "--cases", "1"},
            {"check", "--cases", "1", "--format", "json"},

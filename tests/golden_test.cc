@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -14,56 +12,19 @@
 #include "engine/safetensors.h"
 #include "kernels/targets.h"
 #include "tests/testing/compare.h"
-#include "tests/testing/model_file.h"
+#include "tests/testing/golden.h"
 
 namespace octavo::test {
 namespace {
 
-using Json = nlohmann::json;
-
 // What any pass must keep; the one in double stays far below.
 constexpr double kLogitsBound = 1e-4, kAttentionBound = 1e-5;
 
-const std::string kFolder = OCTAVO_TEST_DATA "/golden/";
-
-std::vector<Json> ReadManifest() {
-  std::ifstream file(kFolder + "manifest.json");
-  return file ? Json::parse(file).get<std::vector<Json>>() : std::vector<Json>();
-}
-
-Model Open(const Json& entry) {
-  const auto name = entry["model"].get<std::string>();
-  return name == "tiny" ? Model::BuiltIn(name) : Model::Load(kFolder + name);
-}
-
-struct Golden {
-  std::vector<TokenId> tokens;
-  std::vector<double> logits;     // [T, vocabulary]
-  std::vector<double> attention;  // [layers, heads, T, T]
-};
-
-Golden ReadExpected(const Json& entry) {
-  const std::vector<std::byte> bytes = ReadFileBytes(kFolder + entry["expected"].get<std::string>());
-  Golden golden;
-  for (const Tensor& tensor : ParseSafetensors(bytes, "the golden file").tensors) {
-    const std::vector<std::byte> data(tensor.data.begin(), tensor.data.end());
-    if (tensor.name == "tokens") {
-      golden.tokens = ValuesOf<TokenId>(data);
-    } else if (tensor.type == "F64") {
-      (tensor.name == "logits" ? golden.logits : golden.attention) = ValuesOf<double>(data);
-    } else {
-      const std::vector<float> floats = ValuesOf<float>(data);
-      golden.attention.assign(floats.begin(), floats.end());
-    }
-  }
-  return golden;
-}
-
-class GoldenTest : public ::testing::TestWithParam<Json> {
+class GoldenTest : public ::testing::TestWithParam<nlohmann::json> {
  protected:
-  const Json& entry_ = GetParam();
-  const Model model_ = Open(entry_);
-  const Golden golden_ = ReadExpected(entry_);
+  const nlohmann::json& entry_ = GetParam();
+  const Model model_ = OpenGolden(entry_);
+  const GoldenValues golden_ = ReadGolden(entry_);
 
   template <typename Value>
   void CheckPass(double logits_bound, double attention_bound) const {
@@ -170,13 +131,13 @@ TEST_P(GoldenTest, SerializedIsTheSameModel) {
   EXPECT_EQ(again.storage().num_parameters, model_.storage().num_parameters);
 }
 
-INSTANTIATE_TEST_SUITE_P(, GoldenTest, ::testing::ValuesIn(ReadManifest()),
+INSTANTIATE_TEST_SUITE_P(, GoldenTest, ::testing::ValuesIn(ReadGoldenManifest()),
                          [](const auto& test) { return test.param["name"].template get<std::string>(); });
 
 // An empty list would pass without a test.
 TEST(GoldenManifest, HoldsEveryForm) {
   std::vector<std::string> names;
-  for (const Json& entry : ReadManifest()) names.push_back(entry["name"].get<std::string>());
+  for (const nlohmann::json& entry : ReadGoldenManifest()) names.push_back(entry["name"].get<std::string>());
   std::sort(names.begin(), names.end());
   EXPECT_EQ(names, (std::vector<std::string>{"eos", "headonly", "m8", "modd", "pad", "s4", "t1", "tiny_bag",
                                              "tiny_verse", "w33"}));

@@ -38,6 +38,7 @@ using Action = std::function<int()>;
 
 void AddGenerateCommand(CLI::App& app, Action& action);
 void AddScoreCommand(CLI::App& app, Action& action);
+void AddAttendCommand(CLI::App& app, Action& action);
 void AddInfoCommand(CLI::App& app, Action& action);
 void AddCheckCommand(CLI::App& app, Action& action);
 

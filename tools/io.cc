@@ -104,6 +104,22 @@ void WriteOut(std::string_view bytes) {
   throw Error(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
 }
 
+void WriteFile(const std::string& path, std::string_view bytes, bool force) {
+  const auto check = [&](bool done, const char* what) {
+    if (!done) throw Error(fmt::format("cannot {} {}: {}", what, QuotePath(path), std::strerror(errno)));
+  };
+  struct stat status;
+  const bool is_new = stat(path.c_str(), &status) != 0;
+  if (!is_new && S_ISREG(status.st_mode) && !force) {
+    throw Error(fmt::format("{} exists; use --force to overwrite it, or another name", QuotePath(path)));
+  }
+  // "x": should another process make the file in between, it is not overwritten.
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), is_new ? "wbx" : "wb"), std::fclose);
+  check(file != nullptr, "open");
+  check(std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size() && std::fflush(file.get()) == 0,
+        "write to");
+}
+
 std::string JsonLine(const nlohmann::ordered_json& record) {
   const std::string text = record.dump();
   std::string line;

@@ -84,8 +84,9 @@ int Run(CLI::App& app, const Action& action, const std::vector<std::string>& arg
 }
 
 int Main(const std::vector<std::string>& arguments) {
-  CLI::App app("Small character-level GPTs on this CPU: write text, score text, describe models, check kernels.",
-               "octavo");
+  CLI::App app(
+      "Small character-level GPTs on this CPU: write text, score it, show attention, describe models,\ncheck kernels.",
+      "octavo");
   app.set_help_flag("-h,--help", "show this text");
   app.set_version_flag("--version", "", "show the version");
   app.require_subcommand(0, 1);
@@ -99,6 +100,7 @@ int Main(const std::vector<std::string>& arguments) {
   Action action;
   AddGenerateCommand(app, action);
   AddScoreCommand(app, action);
+  AddAttendCommand(app, action);
   AddCheckCommand(app, action);
   AddInfoCommand(app, action);
   try {

@@ -13,6 +13,10 @@ torch_packages=(python3-numpy python3-torch libopenblas0-pthread)
 # shellcheck disable=SC2034
 clang_packages=(clang libclang-rt-dev)
 
+# For the test of the page that `octavo attend --html` writes: a browser, and what drives it. The version of the driver runs on Debian 12's node.
+browser_packages=(chromium fonts-dejavu-core)
+playwright_version=1.60.0
+
 # stage TITLE COMMAND…: one line, the title and in the end the seconds; the command's output only when it fails, which ends the script.
 # The output of the last stage stays in $stage_log.
 stage() {
@@ -68,6 +72,35 @@ install_missing() {
     exit 1
   fi
   stage "install ${#missing[@]} packages: ${missing[*]}" apt_install "${missing[@]}"
+}
+
+# try TITLE COMMAND…: as stage, but goes on when the command fails.
+try() {
+  local title=$1 began=$SECONDS log
+  shift
+  log=$(mktemp)
+  printf '%-60s ' "$title"
+  if "$@" >"$log" 2>&1 </dev/null; then
+    printf '%4d s\n' $((SECONDS - began))
+  else
+    printf 'failed after %d s; going on without\n' $((SECONDS - began))
+    tail -n 5 "$log" >&2
+  fi
+  rm -f "$log"
+}
+
+# A browser and its driver, as far as they are to be had: the test that needs them says what is missing.
+install_browser() {
+  local missing=()
+  command -v chromium >/dev/null || command -v chromium-browser >/dev/null || missing+=("${browser_packages[@]}")
+  # Others than Debian's node bring npm along.
+  command -v npm >/dev/null || missing+=(nodejs npm)
+  ((${#missing[@]} == 0)) || try "install ${missing[*]}" apt_install "${missing[@]}"
+  local installed=build/node/node_modules/playwright-core/package.json
+  if [[ ! -f $installed ]] || ! grep -qF "\"version\": \"$playwright_version\"" "$installed"; then
+    try "install playwright-core $playwright_version" npm install --no-audit --no-fund --no-save --no-package-lock --prefix build/node \
+      "playwright-core@$playwright_version"
+  fi
 }
 
 # build PRESET [ARGUMENT OF THE BUILD…]: configures and builds.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds octavo with warnings as errors and runs every test but the slow ones.
+# Builds octavo with warnings as errors and runs every test but the slow ones. Installs what they need, also a browser for the page of
+# `octavo attend`; where there is none to be had, its test is named as skipped.
 #
 #     tools/test.sh [--torch] [--no-install]
 #
@@ -23,6 +24,9 @@ for argument; do
   esac
 done
 
-if ((install)); then install_missing "${packages[@]}"; fi
+if ((install)); then
+  install_missing "${packages[@]}"
+  install_browser
+fi
 build dev
 run_tests dev
