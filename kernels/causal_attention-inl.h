@@ -10,6 +10,8 @@
 #define OCTAVO_KERNELS_CAUSAL_ATTENTION_INL_H_
 #endif
 
+#include <cmath>
+
 #include "kernels/attention-inl.h"
 #include "kernels/causal_attention.h"
 

@@ -9,6 +9,8 @@
 #define OCTAVO_KERNELS_DECODE_ATTENTION_INL_H_
 #endif
 
+#include <cmath>
+
 #include "kernels/attention-inl.h"
 #include "kernels/decode_attention.h"
 

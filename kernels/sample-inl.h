@@ -8,6 +8,8 @@
 #define OCTAVO_KERNELS_SAMPLE_INL_H_
 #endif
 
+#include <cmath>
+
 #include "kernels/math-inl.h"
 #include "kernels/sample.h"
 #include "kernels/tile-inl.h"

@@ -27,9 +27,12 @@ std::vector<std::string> Names(int64_t targets) {
 }
 
 // What the CPU runs of what is compiled. The baseline always counts: Highway 1.0.3 wants AES for NEON, which the Raspberry Pi 4 lacks
-// and these kernels do not use. Asked once: SupportedTargets also makes the dispatch tables choose the best target again.
+// and these kernels do not use. Where there is nothing else Highway is not asked, for it would print a warning on such a CPU. Asked once:
+// SupportedTargets also makes the dispatch tables choose the best target again.
 int64_t Runnable() {
-  static const int64_t runnable = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
+  static const int64_t runnable = HWY_TARGETS == HWY_STATIC_TARGET
+                                      ? HWY_STATIC_TARGET
+                                      : (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
   return runnable;
 }
 

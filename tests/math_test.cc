@@ -105,6 +105,7 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "kernels/math_bounds.h"
+#include "kernels/targets.h"
 
 namespace octavo {
 namespace {
@@ -175,13 +176,13 @@ struct TargetClass {
 
 std::vector<TargetClass> TargetClasses() {
   TargetClass with_fma, without_fma;
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    const bool has_fma = (target & (HWY_SSSE3 | HWY_SSE4 | HWY_SCALAR | HWY_EMU128)) == 0;
-    TargetClass& target_class = has_fma ? with_fma : without_fma;
-    hwy::GetChosenTarget().Update(target);
+  for (const std::string& target : RunnableTargets()) {
+    TargetClass& target_class = HasFusedMultiplyAdd(target) ? with_fma : without_fma;
+    EXPECT_TRUE(UseTarget(target));
     target_class.evaluate.push_back(&HWY_DYNAMIC_DISPATCH(Evaluate));
-    target_class.names += (target_class.names.empty() ? "" : " ") + std::string(hwy::TargetName(target));
+    target_class.names += (target_class.names.empty() ? "" : " ") + target;
   }
+  UseBestTarget();
   std::vector<TargetClass> classes;
   if (!with_fma.evaluate.empty()) classes.push_back(with_fma);
   if (!without_fma.evaluate.empty()) classes.push_back(without_fma);

@@ -2,8 +2,13 @@
 #include "kernels/targets.h"
 
 #include <gtest/gtest.h>
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
@@ -49,6 +54,15 @@ TEST(Targets, UseTargetTakesAnyThatRunsAndNoOther) {
   UseBestTarget();
   EXPECT_EQ(CurrentTarget(), runnable.front());
 }
+
+#if defined(__aarch64__)
+// Highway asks the same. Where something is preloaded it is tests/cpus/no_aes.cc, and without its effect the run would prove nothing.
+TEST(Targets, AesIsReportedAndMaskedWhereItShouldBe) {
+  const bool has_aes = (getauxval(AT_HWCAP) & HWCAP_AES) != 0;
+  RecordProperty("aes", has_aes);
+  EXPECT_TRUE(!has_aes || !std::getenv("LD_PRELOAD"));
+}
+#endif
 
 }  // namespace
 }  // namespace octavo::test

@@ -12,6 +12,9 @@ torch_packages=(python3-numpy python3-torch libopenblas0-pthread)
 # For the sanitizers and the fuzz target. `clang` brings the plain name clang++, which the presets asan and tsan ask for.
 # shellcheck disable=SC2034
 clang_packages=(clang libclang-rt-dev)
+# For the preset arm64 on x86-64, beside the native ones: headers without machine code are shared. Debian only; Ubuntu has them elsewhere.
+# shellcheck disable=SC2034
+arm64_packages=(g++-aarch64-linux-gnu libhwy-dev:arm64 libtbb-dev:arm64 libfmt-dev:arm64 libgtest-dev:arm64)
 
 # For the test of the page that `octavo attend --html` writes: a browser, and what drives it. The version of the driver runs on Debian 12's node.
 browser_packages=(chromium fonts-dejavu-core)
@@ -38,11 +41,14 @@ stage() {
   exit 1
 }
 
-# The packages among the arguments that are not installed, one a line.
+# The packages among the arguments that are not installed, one a line. A name without an architecture stands for this machine's.
 missing_packages() {
-  local package
+  local package native architecture
+  native=$(dpkg --print-architecture)
   for package; do
-    if [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then
+    architecture=$native
+    [[ $package != *:* ]] || architecture=${package#*:}
+    if ! grep -Eqx "installed (all|$architecture)" < <(dpkg-query -W -f='${db:Status-Status} ${Architecture}\n' "$package" 2>/dev/null); then
       printf '%s\n' "$package"
     fi
   done
@@ -50,7 +56,11 @@ missing_packages() {
 
 apt_install() {
   local become=(env DEBIAN_FRONTEND=noninteractive)
+  local package
   ((EUID == 0)) || become=(sudo "${become[@]}")
+  for package; do
+    [[ $package != *:* ]] || "${become[@]}" dpkg --add-architecture "${package#*:}"
+  done
   # Waits when another apt is at work, as one often is on a machine that has just started.
   "${become[@]}" apt-get -q -o DPkg::Lock::Timeout=300 update &&
     "${become[@]}" apt-get -q -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends "$@"

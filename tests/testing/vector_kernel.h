@@ -12,7 +12,7 @@
 namespace octavo::test {
 
 // Random and hostile shapes and inputs, guarded buffers, NaN in what must not be read, bounds from the sums, the same bits on all targets
-// with fused multiply-add, and on all without. Fails when no target ran.
+// with fused multiply-add, and on all without. Fails when no target ran. Those that ran are the property "targets" of the test's report.
 inline void ExpectVectorKernel(const std::string& name, uint64_t num_cases = 200) {
   check::Options options;
   options.kernels = {name};
@@ -20,13 +20,16 @@ inline void ExpectVectorKernel(const std::string& name, uint64_t num_cases = 200
   const std::vector<check::Row> rows = check::Run(options);
   EXPECT_EQ(rows.size(), RunnableTargets().size());
   EXPECT_FALSE(rows.empty());
+  std::string targets;
   for (const check::Row& row : rows) {
     SCOPED_TRACE(row.kernel + " on " + row.target);
     EXPECT_EQ(row.failure, "");
     EXPECT_EQ(row.num_cases, num_cases);
     EXPECT_TRUE(row.worst <= 1) << row.worst;
     EXPECT_TRUE(row.same_bits);
+    targets += (targets.empty() ? "" : " ") + row.target;
   }
+  ::testing::Test::RecordProperty("targets", targets);
 }
 
 }  // namespace octavo::test
