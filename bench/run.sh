@@ -34,7 +34,7 @@ if ((quick)); then
   selection+='|^activation/[a-z_]*/2048|^softmax/softmax/65|^sample/(plain|top_k)/65|^generate/(text|batch1)/(tiny|baby)'
   arguments+=(--benchmark_filter="$selection" --benchmark_min_time=0.005 --benchmark_repetitions=2)
 else
-  arguments+=(--benchmark_min_time=0.02 --benchmark_repetitions=3)
+  arguments+=(--benchmark_min_time=0.01 --benchmark_repetitions=3)
 fi
 
 # So that OpenBLAS chooses the kernels that suit this CPU.
