@@ -124,7 +124,7 @@ def doubts(machine):
     spread = [str(k) for (k, _, _), r in machine.results.items() if r.counters.get("spread", 0.0) > MOST_SPREAD]
     if spread:
         lines.append(f"The readings of {len(spread)} of {len(machine.results)} benchmarks spread by more than {100 * MOST_SPREAD:.0f}%.")
-    above = [f"{k}/{target}" for (k, target, _), r in machine.results.items() if r.counters.get("of_roof", 0.0) > 1.03]
+    above = [f"{k}/{target}{f'/{threads}' if threads > 1 else ''}" for (k, target, threads), r in machine.results.items() if r.counters.get("of_roof", 0.0) > 1.03]
     if above:
         lines.append(f"More than 3% above the roof, so a probe or a count was disturbed: {', '.join(above)}.")
     lines += [f"Failed: {failure}." for failure in machine.failures]
