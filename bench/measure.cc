@@ -199,8 +199,9 @@ void CountTrust(benchmark::State& state, const std::string& name, const std::vec
   std::sort(sorted.begin(), sorted.end());
   const size_t quarter = sorted.size() / 4;
   const double spread = (sorted[sorted.size() - 1 - quarter] - sorted[quarter]) / Median(sorted);
-  state.counters["spread"] = spread;
-  state.counters["load_by_others"] = LoadByOthers();
+  // Without zeros for what is not known: Google Benchmark would divide by their mean.
+  if (spread > 0) state.counters["spread"] = spread;
+  if (const double load = LoadByOthers(); load > 0) state.counters["load_by_others"] = load;
   Spreads()[name] = spread;
 }
 

@@ -62,7 +62,7 @@ double Median(std::vector<double> values);
 double SecondsOf(const std::function<void()>& run);
 
 // Counts how far the benchmark can be trusted: `spread`, the distance between the quartiles of its readings as a share of their median, and
-// `load_by_others`, the share of the machine's CPU time that other processes have taken since this one began.
+// `load_by_others`, the share of the machine's CPU time that other processes have taken since this one began; where they are known.
 void CountTrust(benchmark::State& state, const std::string& name, const std::vector<double>& readings);
 
 // What CountTrust has seen that makes numbers doubtful, one line each.

@@ -10,17 +10,16 @@
 namespace octavo::bench {
 namespace {
 
-// `amount` is what one reading is of, for the time that Google Benchmark prints.
+// The time that Google Benchmark prints is that of a reading.
 void RegisterProbe(const std::string& op, const std::string& shape, const std::string& target, int num_threads,
-                   const char* unit, double amount, const std::function<double()>& read) {
+                   const char* unit, const std::function<double()>& read) {
   const std::string name =
       fmt::format("probe/{}/{}/{}{}", op, shape, target, num_threads > 1 ? fmt::format("/{}", num_threads) : "");
   const auto run = [=](benchmark::State& state) {
     UseTarget(target);
     std::vector<double> rates;
     for (auto _ : state) {
-      rates.push_back(read());
-      state.SetIterationTime(amount / rates.back());
+      state.SetIterationTime(SecondsOf([&] { rates.push_back(read()); }));
     }
     state.counters[unit] = Median(rates);
     CountTrust(state, name, rates);
@@ -35,9 +34,9 @@ void RegisterProbes() {
   const int all_threads = DefaultThreads().count;
   for (const std::string& target : RunnableTargets()) {
     for (const int threads : all_threads > 1 ? std::vector{1, all_threads} : std::vector{1}) {
-      RegisterProbe("multiply_add", "registers", target, threads, "FLOP/s", 1e6, [=] { return ReadPeak(threads); });
+      RegisterProbe("multiply_add", "registers", target, threads, "FLOP/s", [=] { return ReadPeak(threads); });
       for (const MemoryLevel& level : MemoryLevels()) {
-        RegisterProbe("read", level.name, target, threads, "bytes/s", static_cast<double>(level.probe_bytes),
+        RegisterProbe("read", level.name, target, threads, "bytes/s",
                       [=] { return ReadBandwidth(threads, level.probe_bytes); });
       }
     }

@@ -12,6 +12,7 @@
 #include "bench/measure.h"
 #include "engine/machine.h"
 #include "kernels/probes.h"
+#include "kernels/targets.h"
 
 namespace octavo::bench {
 namespace {
@@ -47,6 +48,24 @@ const float* OwnFloats(int thread, size_t count) {
   return own.data();
 }
 
+// Makes probes run on a target with vectors. Of portable code compilers make what they can, so that no probe written in it is a roof for another
+// kernel; the narrowest vectors are one for all.
+class ProbeTarget {
+ public:
+  ProbeTarget() : target_(CurrentTarget()) {
+    if (target_ != "scalar") return;
+    for (const std::string& target : RunnableTargets()) {
+      if (target != "scalar") UseTarget(target);  // the last is the narrowest
+    }
+  }
+  ~ProbeTarget() { UseTarget(target_); }
+  ProbeTarget(const ProbeTarget&) = delete;
+  ProbeTarget& operator=(const ProbeTarget&) = delete;
+
+ private:
+  std::string target_;
+};
+
 }  // namespace
 
 const std::vector<MemoryLevel>& MemoryLevels() {
@@ -76,6 +95,7 @@ double SumOnThreads(int num_threads, const std::function<double(int)>& rate) {
 }
 
 double ReadPeak(int num_threads) {
+  const ProbeTarget probe_target;
   const size_t rounds = (size_t{1} << 24) / ProbeFlopPerRound();
   return SumOnThreads(num_threads, [&](int) {
     const double seconds = SecondsOf([&] { benchmark::DoNotOptimize(ProbeMultiplyAdd(rounds)); });
@@ -84,6 +104,7 @@ double ReadPeak(int num_threads) {
 }
 
 double ReadBandwidth(int num_threads, size_t bytes) {
+  const ProbeTarget probe_target;
   constexpr size_t kMultiple = 256;                // floats, as ProbeRead wants
   constexpr size_t kLeastBytes = size_t{8} << 20;  // 20 µs from L1
   const size_t count = (bytes / sizeof(float) + kMultiple - 1) / kMultiple * kMultiple;

@@ -15,8 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace octavo {
 namespace HWY_NAMESPACE {
 
-// As many chains as fit the registers: more than latency times throughput, 4 · 2 on x86-64, 4 · 4 on large Arm cores.
-constexpr size_t kProbeChains = kManyRegisters ? 24 : 12;
+// As many chains as hide the latency, which is latency times throughput: 4 · 2 on x86-64, 4 · 4 on large Arm cores.
+constexpr size_t kProbeChains = kManyRegisters ? 16 : 12;
 
 HWY_NOINLINE float ProbeMultiplyAdd(size_t rounds) {
   const DF d;

@@ -4,6 +4,7 @@ from .results import PEERS, REFERENCE, Kernel
 
 MOST_SPREAD = 0.05
 MOST_LOAD = 0.05
+MOST_OF_ROOF = 1.03
 WORTH_TELLING = 1.03  # a smaller difference is within what readings spread by
 TEXT = ("generate", "score")
 
@@ -124,9 +125,10 @@ def doubts(machine):
     spread = [str(k) for (k, _, _), r in machine.results.items() if r.counters.get("spread", 0.0) > MOST_SPREAD]
     if spread:
         lines.append(f"The readings of {len(spread)} of {len(machine.results)} benchmarks spread by more than {100 * MOST_SPREAD:.0f}%.")
-    above = [f"{k}/{target}" for (k, target, _), r in machine.results.items() if r.counters.get("of_roof", 0.0) > 1.03]
+    above = [key for key, r in machine.results.items() if r.counters.get("of_roof", 0.0) > MOST_OF_ROOF]
     if above:
-        lines.append(f"More than 3% above the roof, so a probe or a count was disturbed: {', '.join(above)}.")
+        names = ", ".join(f"{kernel}/{target}" + (f"/{threads}" if threads > 1 else "") for kernel, target, threads in above)
+        lines.append(f"More than 3% above the roof, so a probe or a count was disturbed: {names}.")
     lines += [f"Failed: {failure}." for failure in machine.failures]
     return lines
 

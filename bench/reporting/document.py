@@ -120,7 +120,8 @@ def family_sections(machines):
                         text.times(compare.over_narrower(machine, kernel, target)),
                         text.times(compare.over_one_thread(machine, kernel, target))]
 
-            return _bar_table(machine, own, machines, ["target", "speed", "of roof, bound by", "over reference", "over narrower", "all threads"], cells)
+            header = ["target", "speed", "of roof, bound by", "over reference", "over narrower", "all threads"]
+            return _bar_table(machine, own, machines, header, cells)
 
         yield Section(family, tables=[table(m) for m in machines])
 

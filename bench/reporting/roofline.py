@@ -150,7 +150,7 @@ class Plot:
         low_x, high_x = 0.3 * min(intensities), 3 * max(intensities)
         low_y = min([*speeds, self.peak / 30]) / 2
         self.x = Scale(low_x, high_x, PLOT.left, PLOT.right)
-        self.y = Scale(low_y, 2.2 * self.peak, PLOT.bottom, PLOT.top)
+        self.y = Scale(low_y, 2.2 * max([*speeds, self.peak]), PLOT.bottom, PLOT.top)
         self._place()
 
     def _roof_labels(self):

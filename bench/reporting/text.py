@@ -17,7 +17,7 @@ def rate(value, unit):
         return MISSING
     scale, prefix = next(((s, p) for s, p in _PREFIXES if value >= 0.9995 * s), (1, ""))
     unit = {"bytes/s": "B/s", "chars/s": " chars/s"}.get(unit, unit)
-    return f"{digits(value / scale)} {prefix}{unit}"
+    return f"{digits(value / scale)} {prefix}{unit}".rstrip()
 
 
 def share(value):
