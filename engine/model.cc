@@ -63,7 +63,7 @@ TokenId FindStart(const std::map<std::string, std::string>& metadata, const Voca
   return vocabulary.Find(U'\n').value_or(0);
 }
 
-const std::string& RequireMetadata(const Safetensors& file, const std::string& key, std::string_view where) {
+const std::string& RequireMetadata(const Safetensors& file, const char* key, std::string_view where) {
   const auto found = file.metadata.find(key);
   if (found == file.metadata.end()) {
     Fail(

@@ -1,4 +1,5 @@
-// A getauxval that hides one capability, to be preloaded: with it an AArch64 CPU seems to lack AES, as that of the Raspberry Pi 4 does.
+// A getauxval that hides one capability: preloaded, it makes an AArch64 CPU seem to lack AES, as that of the Raspberry Pi 4 does. Only to those
+// who ask by this function, as Highway does: the instructions still run.
 #include <asm/hwcap.h>
 #include <dlfcn.h>
 #include <elf.h>
