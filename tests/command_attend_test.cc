@@ -64,7 +64,8 @@ TEST(AttendJson, HasEveryWeightAsPyTorchHasIt) {
 }
 
 TEST(AttendJson, HasTheStatistics) {
-  for (const Json& head : Attended({kBag}).at("heads")) {
+  const Json attended = Attended({kBag});
+  for (const Json& head : attended.at("heads")) {
     EXPECT_EQ(KeysOf(head),
               (std::vector<std::string>{"layer", "head", "previous_largest", "previous_positions", "space_largest",
                                         "space_positions", "recent_share", "mean_distance", "weights"}));
@@ -74,7 +75,9 @@ TEST(AttendJson, HasTheStatistics) {
     double recent = 0, distance = 0;
     int previous = 0;
     for (size_t t = 1; t < kBag.size(); ++t) {
-      const auto row = head.at("weights")[t].get<std::vector<double>>();
+      // What is printed tells floats apart, so floats are read.
+      const auto floats = head.at("weights")[t].get<std::vector<float>>();
+      const std::vector<double> row(floats.begin(), floats.end());
       previous += std::all_of(row.begin(), row.end(), [&](double x) { return x <= row[t - 1]; }) && row[t] < row[t - 1];
       for (size_t s = 0; s <= t; ++s) {
         recent += s + 2 >= t ? row[s] / 53 : 0;

@@ -14,10 +14,9 @@ function habitOf(head) {
   if (head.space_positions > 0 && head.space_largest >= head.space_positions / 2) {
     return 'Often looks back to the space before the word.';
   }
-  if (head.previous_largest >= head.previous_positions / 2) return 'Reads above all the character just before.';
-  if (head.recent_share >= 0.8) return 'Stays close: itself and the two before get most of its weight.';
-  if (head.recent_share >= 0.6) return 'Mostly close by, with some weight further back.';
-  return 'Spreads its weight far back.';
+  const place = head.recent_share >= 0.8 ? 'Stays close' : head.recent_share >= 0.6 ? 'Mostly close by, some further back' : 'Spreads far back';
+  const favourite = head.previous_largest >= 0.4 * head.previous_positions ? ', often on the character just before' : '';
+  return `${place}${favourite}.`;
 }
 
 // `choose` is called with {position}. Returns show(state).
