@@ -20,7 +20,6 @@
 #include "engine/generate.h"
 #include "engine/model.h"
 #include "engine/score.h"
-#include "engine/threads.h"
 #include "kernels/targets.h"
 
 namespace octavo::bench {
@@ -104,17 +103,21 @@ std::string CheckCompletions(const Writing& writing, const std::vector<Completio
   return "";
 }
 
-// Runs and roofs are read in turn, on as many threads; the counters are of the medians.
+// Runs and roofs are read in turn, on as many threads; the counters are of the medians. A reading of a roof is a hundred times as short as a run, so
+// there are several before each.
 void Generate(benchmark::State& state, const std::string& name, const Writing& writing) {
   static std::map<std::string, std::string> results;  // Google Benchmark calls a benchmark several times
   const auto [found, is_new] = results.try_emplace(name);
   if (is_new) found->second = CheckCompletions(writing, Write(writing));
   if (!found->second.empty()) return state.SkipWithError(found->second.c_str());
+  constexpr int kRoofReadings = 9;
   const bool streams = writing.texts == 1;
   std::vector<double> seconds, peaks, bandwidths;
   for (auto _ : state) {
-    peaks.push_back(ReadPeak(writing.options.num_threads));
-    if (streams) bandwidths.push_back(ReadMemory(writing.options.num_threads));
+    for (int i = 0; i < kRoofReadings; ++i) {
+      peaks.push_back(ReadPeak(writing.options.num_threads));
+      if (streams) bandwidths.push_back(ReadMemory(writing.options.num_threads));
+    }
     seconds.push_back(SecondsOf([&] { benchmark::DoNotOptimize(Write(writing).data()); }));
     state.SetIterationTime(seconds.back());
   }
@@ -196,13 +199,11 @@ void Register(const std::string& name, const std::string& target,
 
 void RegisterGeneration() {
   const auto tiny = std::make_shared<const Model>(Model::Open("tiny"));
-  const int all_threads = DefaultThreads().count;
   for (const std::string& target : RunnableTargets()) {
-    for (const int threads : all_threads > 1 ? std::vector{1, all_threads} : std::vector{1}) {
-      const std::string suffix = "/" + target + (threads > 1 ? fmt::format("/{}", threads) : "");
+    for (const int threads : ThreadCounts()) {
       const auto add = [&](const std::string& name,
                            const std::function<void(benchmark::State&, const std::string&)>& run) {
-        Register(name + suffix, target, run);
+        Register(NameOf(name, target, threads), target, run);
       };
       const auto write = [&](const std::string& name, const std::function<std::shared_ptr<const Model>()>& model,
                              uint64_t texts, uint64_t chars, KvPrecision kv = KvPrecision::kF32) {

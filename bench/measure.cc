@@ -164,8 +164,7 @@ void Register(const std::string& name, const std::function<void(benchmark::State
 }
 
 void RegisterTarget(const Kernel& kernel, const std::string& target, int num_threads) {
-  const std::string name = fmt::format("{}/{}/{}/{}{}", kernel.family, kernel.op, kernel.shape, target,
-                                       num_threads > 1 ? fmt::format("/{}", num_threads) : "");
+  const std::string name = NameOf(fmt::format("{}/{}/{}", kernel.family, kernel.op, kernel.shape), target, num_threads);
   Register(name, [=](benchmark::State& state) {
     const std::string& wrong = CheckOnce(kernel.family, target);
     if (!wrong.empty()) return state.SkipWithError(wrong.c_str());
@@ -181,6 +180,15 @@ std::map<std::string, double>& Spreads() {
 }
 
 }  // namespace
+
+std::vector<int> ThreadCounts() {
+  const int all = DefaultThreads().count;
+  return all > 1 ? std::vector{1, all} : std::vector{1};
+}
+
+std::string NameOf(const std::string& what, const std::string& target, int num_threads) {
+  return fmt::format("{}/{}{}", what, target, num_threads > 1 ? fmt::format("/{}", num_threads) : "");
+}
 
 double SecondsOf(const std::function<void()>& run) {
   const auto began = Clock::now();
@@ -227,10 +235,8 @@ std::vector<std::string> Warnings() {
 }
 
 void RegisterKernel(const Kernel& kernel) {
-  const int all_threads = DefaultThreads().count;
   for (const std::string& target : RunnableTargets()) {
-    RegisterTarget(kernel, target, 1);
-    if (all_threads > 1) RegisterTarget(kernel, target, all_threads);
+    for (const int threads : ThreadCounts()) RegisterTarget(kernel, target, threads);
   }
   if (!kernel.reference) return;
   const std::string name = fmt::format("{}/{}/{}/reference", kernel.family, kernel.op, kernel.shape);

@@ -58,6 +58,12 @@ void RegisterCold(const Kernel& kernel);
 // result against the scalar reference and throws where it is wrong.
 void RegisterPeer(const Kernel& kernel, const std::string& peer, const Make& make);
 
+// One, and all that there are where there are more: what is timed.
+std::vector<int> ThreadCounts();
+
+// `what/target`, with `/threads` behind it where there are several.
+std::string NameOf(const std::string& what, const std::string& target, int num_threads);
+
 double Median(std::vector<double> values);
 double SecondsOf(const std::function<void()>& run);
 

@@ -4,7 +4,6 @@
 #include "bench/benchmarks.h"
 #include "bench/measure.h"
 #include "bench/roofs.h"
-#include "engine/threads.h"
 #include "kernels/targets.h"
 
 namespace octavo::bench {
@@ -13,8 +12,7 @@ namespace {
 // The time that Google Benchmark prints is that of a reading.
 void RegisterProbe(const std::string& op, const std::string& shape, const std::string& target, int num_threads,
                    const char* unit, const std::function<double()>& read) {
-  const std::string name =
-      fmt::format("probe/{}/{}/{}{}", op, shape, target, num_threads > 1 ? fmt::format("/{}", num_threads) : "");
+  const std::string name = NameOf(fmt::format("probe/{}/{}", op, shape), target, num_threads);
   const auto run = [=](benchmark::State& state) {
     UseTarget(target);
     std::vector<double> rates;
@@ -31,9 +29,8 @@ void RegisterProbe(const std::string& op, const std::string& shape, const std::s
 }  // namespace
 
 void RegisterProbes() {
-  const int all_threads = DefaultThreads().count;
   for (const std::string& target : RunnableTargets()) {
-    for (const int threads : all_threads > 1 ? std::vector{1, all_threads} : std::vector{1}) {
+    for (const int threads : ThreadCounts()) {
       RegisterProbe("multiply_add", "registers", target, threads, "FLOP/s", [=] { return ReadPeak(threads); });
       for (const MemoryLevel& level : MemoryLevels()) {
         RegisterProbe("read", level.name, target, threads, "bytes/s",

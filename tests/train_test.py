@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import io
 import json
+import math
 import os
 import pathlib
 import random
@@ -32,6 +33,7 @@ except ImportError as error:
 
 TOOLS = pathlib.Path(__file__).resolve().parents[1] / "tools"
 sys.path.insert(0, str(TOOLS))
+import torch_gpt  # noqa: E402
 import train  # noqa: E402
 from model_file import read_safetensors  # noqa: E402
 
@@ -111,6 +113,18 @@ class TrainTest(unittest.TestCase):
                 self.assertEqual(states[0]["best"], states[1]["best"])
                 for key, tensor in states[0]["model"].items():
                     self.assertTrue(torch.equal(tensor, states[1]["model"][key]), key)
+
+    def test_dropout_keeps_the_mean(self):
+        torch.manual_seed(1)
+        count, x = 1_000_003, torch.ones(1_000_003, requires_grad=True)
+        for p in (0.05, 0.5):
+            y = torch_gpt.dropout(x, p, True)
+            # Six deviations of a binomial share.
+            self.assertLess(abs((y == 0).double().mean().item() - p), 6 * math.sqrt(p * (1 - p) / count) + 2**-16)
+            self.assertEqual(set(y.tolist()), {0.0, torch.tensor(1 / (1 - p)).item()})
+            (gradient,) = torch.autograd.grad(y.sum(), x)
+            self.assertTrue(torch.equal(gradient, y), "gradients come back through what was kept")
+        self.assertIs(torch_gpt.dropout(x, 0.5, False), x)
 
     def test_seed_decides(self):
         for name, seed in (("one", 1), ("again", 1), ("two", 2)):

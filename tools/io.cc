@@ -114,10 +114,13 @@ void WriteFile(const std::string& path, std::string_view bytes, bool force) {
     throw Error(fmt::format("{} exists; use --force to overwrite it, or another name", QuotePath(path)));
   }
   // "x": should another process make the file in between, it is not overwritten.
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), is_new ? "wbx" : "wb"), std::fclose);
+  std::FILE* file = std::fopen(path.c_str(), is_new ? "wbx" : "wb");
   check(file != nullptr, "open");
-  check(std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size() && std::fflush(file.get()) == 0,
-        "write to");
+  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  const int error = errno;
+  const bool closed = std::fclose(file) == 0;
+  if (!written) errno = error;
+  check(written && closed, "write to");
 }
 
 std::string JsonLine(const nlohmann::ordered_json& record) {

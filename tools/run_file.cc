@@ -105,15 +105,8 @@ uint64_t RunFile::Begin(const Json& record) {
 
 // Under another name first, so that FILE.run is whole or not there.
 void RunFile::WriteRecord(const Json& record) const {
-  const std::string name = RecordPath() + ".new", text = record.dump(2) + "\n";
-  std::FILE* file = std::fopen(name.c_str(), "wb");
-  if (!file) FailWith("cannot open", name);
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const int error = errno;
-  if (std::fclose(file) != 0 || !written) {
-    if (!written) errno = error;
-    FailWith("cannot write", name);
-  }
+  const std::string name = RecordPath() + ".new";
+  WriteFile(name, record.dump(2) + "\n", true);
   if (std::rename(name.c_str(), RecordPath().c_str()) != 0) FailWith("cannot write", RecordPath());
 }
 

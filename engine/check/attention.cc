@@ -116,8 +116,6 @@ void CheckPairedCache(Panels& q, const DecodeCache& cache, const int32_t* length
   Guarded<uint32_t> paired[2] = {Guarded<uint32_t>(heads * stride, kPanelAlignment),
                                  Guarded<uint32_t>(heads * stride, kPanelAlignment)};
   const float* const plain[2] = {cache.keys, cache.values};
-  std::vector<uint32_t> places(2 * slots);
-  FillPlaces(slots, cache.places[0] == 0, places.data());
   for (size_t part = 0; part < 2; ++part) {
     for (size_t slot = 0; slot < slots; ++slot) {
       Guarded<float> panel(width * kPanelRows, kPanelAlignment);
@@ -125,7 +123,8 @@ void CheckPairedCache(Panels& q, const DecodeCache& cache, const int32_t* length
         const float* from = plain[part] + h * cache.head_stride + cache.places[slot] * size * kPanelRows;
         std::copy(from, from + size * kPanelRows, panel.data() + h * size * kPanelRows);
       }
-      StorePairs(panel.data(), heads, size, paired[part].data() + places[slot] * NumPairs(size) * kPanelRows, stride);
+      StorePairs(panel.data(), heads, size, paired[part].data() + cache.places[slot] * NumPairs(size) * kPanelRows,
+                 stride);
       RoundToBfloat16(panel.data(), width);
       for (size_t h = 0; h < heads; ++h) {
         const float* from = panel.data() + h * size * kPanelRows;
@@ -154,7 +153,7 @@ void CheckPairedCache(Panels& q, const DecodeCache& cache, const int32_t* length
   plain_cache.values = rounded[1].data();
   DecodeAttention(q.data(), plain_cache, lengths, heads, size, expected.data(), scratch.data());
   const PairedDecodeCache paired_cache{paired[0].data(),  paired[1].data(), stride, slots,
-                                       cache.newest_slot, places.data()};
+                                       cache.newest_slot, cache.places};
   DecodeAttention(q.data(), paired_cache, lengths, heads, size, out.data(), scratch.data());
   for (size_t r = 0; r < kPanelRows; ++r) {
     for (size_t f = 0; f < width; ++f) {

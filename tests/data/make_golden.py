@@ -4,9 +4,9 @@
 Writes golden/NAME.safetensors or golden/NAME/ (the models), golden/NAME.expected.safetensors (`tokens` I32 [n], `logits` F64
 [n, vocabulary], `attention` [layers, heads, n, n], n = the context) and golden/manifest.json. The built-in model is not copied: its
 expected values stand under `tiny_...`. The weights are the same bits on every machine: uniform numbers of a frozen generator, no libm.
---verify reads all of it back and computes it again in plain numpy, sharing nothing with torch_gpt.py.
+verify_golden.py computes all of it again without PyTorch.
 
-    /usr/bin/python3 tests/data/make_golden.py && /usr/bin/python3 tests/data/make_golden.py --verify
+    /usr/bin/python3 tests/data/make_golden.py && /usr/bin/python3 tests/data/verify_golden.py
 """
 
 import argparse
@@ -360,128 +360,9 @@ def make(golden, tiny):
     (golden / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
 
 
-# ---- verifying: from the files alone, in numpy and loops ----------------------------------------------------------------------------
-
-
-def load(path):
-    """(config, vocabulary, name -> [out, in] array without prefix, masks and padding, whether [in, out] was found, rows of padding)."""
-    if path.is_dir():
-        config = json.loads((path / "config.json").read_text())
-        config.setdefault("tie_word_embeddings", True)  # Hugging Face leaves out what is at its default
-        config["bias"] = True
-        ids = json.loads((path / "vocab.json").read_text(encoding="utf-8"))
-        vocabulary = sorted(ids, key=ids.get)
-        tensors, _ = read_safetensors(path / "model.safetensors")
-    else:
-        tensors, metadata = read_safetensors(path)
-        config, vocabulary = json.loads(metadata["config"]), json.loads(metadata["vocabulary"])
-    weights = {}
-    for name, array in tensors.items():
-        parts = [part for part in name.split(".") if part not in ("transformer", "_orig_mod", "module")]
-        if parts[-2:] not in (["attn", "bias"], ["attn", "masked_bias"]):
-            weights[".".join(parts)] = array
-    width = config["n_embd"]
-    inputs_first = weights["h.0.attn.c_attn.weight"].shape == (width, 3 * width)
-    for name in weights:
-        if inputs_first and name.endswith(MATRICES):
-            weights[name] = weights[name].T
-    if config["tie_word_embeddings"]:
-        head = weights.pop("lm_head.weight", None)
-        weights.setdefault("wte.weight", head)
-        assert head is None or np.array_equal(head, weights["wte.weight"]), f"{path}: tied, but the head differs"
-    padding = len(weights["wte.weight"]) - config["vocab_size"]
-    for name in weights.keys() & {"wte.weight", "lm_head.weight"}:
-        weights[name] = weights[name][: config["vocab_size"]]
-    return config, vocabulary, weights, inputs_first, padding
-
-
-def activate(name, x):
-    if name == "relu":
-        return max(x, 0.0)
-    if name == "gelu":
-        return 0.5 * x * (1.0 + math.erf(x / math.sqrt(2.0)))
-    assert name == "gelu_new"
-    return 0.5 * x * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)))
-
-
-def compute(config, weights, tokens):
-    """(logits, attention), position by position, as the formulas of the model are written."""
-    width, heads, layers, n = config["n_embd"], config["n_head"], config["n_layer"], len(tokens)
-    size = width // heads
-
-    def linear(name, x):
-        return weights[f"{name}.weight"] @ x + weights.get(f"{name}.bias", 0.0)
-
-    def layer_norm(name, x):
-        centered = x - sum(x) / width
-        deviation = math.sqrt(sum(centered**2) / width + config["layer_norm_epsilon"])
-        return centered / deviation * weights[f"{name}.weight"] + weights.get(f"{name}.bias", 0.0)
-
-    attention = np.zeros((layers, heads, n, n))
-    keys, values = np.zeros((2, layers, n, width))
-    logits = []
-    for t, token in enumerate(tokens):
-        x = weights["wte.weight"][token] + weights["wpe.weight"][t]
-        for layer in range(layers):
-            block = f"h.{layer}."
-            q, keys[layer, t], values[layer, t] = np.split(linear(block + "attn.c_attn", layer_norm(block + "ln_1", x)), 3)
-            mixed = np.zeros(width)
-            for head in range(heads):
-                own = slice(head * size, (head + 1) * size)
-                scores = [q[own] @ keys[layer, s, own] / math.sqrt(size) for s in range(t + 1)]
-                powers = [math.exp(score - max(scores)) for score in scores]
-                for s in range(t + 1):
-                    attention[layer, head, t, s] = powers[s] / sum(powers)
-                    mixed[own] += attention[layer, head, t, s] * values[layer, s, own]
-            x = x + linear(block + "attn.c_proj", mixed)
-            hidden = linear(block + "mlp.c_fc", layer_norm(block + "ln_2", x))
-            x = x + linear(block + "mlp.c_proj", np.array([activate(config["activation_function"], h) for h in hidden]))
-        logits.append(weights.get("lm_head.weight", weights["wte.weight"]) @ layer_norm("ln_f", x))
-    return np.array(logits), attention
-
-
-def verify(golden, tiny):
-    manifest = json.loads((golden / "manifest.json").read_text())
-    wrong = 0
-    for item in manifest:
-        config, vocabulary, weights, inputs_first, padding = load(tiny if item["model"] == "tiny" else golden / item["model"])
-        expected, _ = read_safetensors(golden / item["expected"])
-        tokens = [vocabulary.index(character) for character in item["text"]]
-        logits, attention = compute(config, weights, tokens)
-        facts = {
-            "tied": config["tie_word_embeddings"],
-            "activation": config["activation_function"],
-            "biases": "ln_f.bias" in weights,
-            "orientation": "[in, out]" if inputs_first else "[out, in]",
-            "padding": padding,
-            "vocabulary": len(vocabulary),
-            "parameters": sum(array.size for array in weights.values()),
-            "context": len(weights["wpe.weight"]),
-            "width": weights["wpe.weight"].shape[1],
-            "layers": sum(name.endswith("ln_1.weight") for name in weights),
-            "heads": config["n_head"],
-        }
-        # Weights of tiny's attention may be stored as F32: half a unit in the last place of numbers up to 1.
-        attention_bound = 2.0**-25 + 1e-9 if item["model"] == "tiny" else 1e-9
-        errors = [np.abs(logits - expected["logits"]).max(), np.abs(attention - expected["attention"]).max()]
-        good = (
-            errors[0] < 1e-9
-            and errors[1] < attention_bound
-            and tokens == list(expected["tokens"])
-            and (attention[..., ~np.tri(len(tokens), dtype=bool)] == 0).all()
-            and (expected["attention"][..., ~np.tri(len(tokens), dtype=bool)] == 0).all()
-            and all(item[name] == value for name, value in facts.items())
-        )
-        wrong += not good
-        print(f"{item['name']}: {'agrees' if good else 'WRONG'}, logits within {errors[0]:.1e}, attention within {errors[1]:.1e}")
-    if wrong or not manifest:
-        sys.exit(f"make_golden.py: {wrong} of {len(manifest)} do not agree")
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent / "golden", metavar="DIR")
     parser.add_argument("--tiny", type=pathlib.Path, default=ROOT / "engine/models/tiny.safetensors", metavar="FILE")
-    parser.add_argument("--verify", action="store_true", help="change nothing; compute what is in DIR again and compare")
     given = parser.parse_args()
-    (verify if given.verify else make)(given.out, given.tiny)
+    make(given.out, given.tiny)
