@@ -101,7 +101,9 @@ OCTAVO_INLINE_BODY void CausalScores(const Head& head, size_t full, size_t diago
   }
 }
 
-// sum[n] += Σ weight[s] · value[s, n] over kKeys keys of a panel from key `s` on. Where kDiagonal, only rows that may read s take part.
+// sum[n] += Σ weight[s] · value[s, n] over kKeys keys of a panel from key `s` on. Where kDiagonal, only rows that may read s take part: the
+// others get a weight of -0 and a value of +0, whose product changes no sum, not even one that is -0 (8% faster at head size 8 than to choose
+// between two sums, which GCC makes three instructions of; Zen 5).
 // Where kWeigh, the weights are made of the raw scores first, summed, and left in their place.
 template <size_t kOutputs, size_t kKeys, bool kDiagonal, bool kWeigh>
 HWY_INLINE void CausalMixKeys(float* HWY_RESTRICT weights, const float* HWY_RESTRICT values, size_t s,
@@ -110,8 +112,9 @@ HWY_INLINE void CausalMixKeys(float* HWY_RESTRICT weights, const float* HWY_REST
   VF weight[kKeys * kVectorsPerPanel];
   float* at = weights + s * kPanelRows;
   if constexpr (kWeigh) {
-    const auto keep = [s](size_t k, size_t v, VF w)
-                          HWY_ATTR { return kDiagonal ? hn::IfThenElseZero(MayRead(s + k, v), w) : w; };
+    const auto keep = [s](size_t k, size_t v, VF w) HWY_ATTR {
+      return kDiagonal ? hn::IfThenElse(MayRead(s + k, v), w, hn::Set(DF(), -0.0f)) : w;
+    };
     softmaxer.Weigh<kKeys, true>(at, keep, weight);
   } else {
     OCTAVO_UNROLL
@@ -124,8 +127,8 @@ HWY_INLINE void CausalMixKeys(float* HWY_RESTRICT weights, const float* HWY_REST
       const VF value = hn::Set(d, values[n * kPanelRows + s + k]);
       OCTAVO_UNROLL
       for (size_t v = 0; v < kVectorsPerPanel; ++v) {
-        const VF mixed = hn::MulAdd(weight[k * kVectorsPerPanel + v], value, sum[n][v]);
-        sum[n][v] = kDiagonal ? hn::IfThenElse(MayRead(s + k, v), mixed, sum[n][v]) : mixed;
+        const VF read = kDiagonal ? hn::IfThenElseZero(MayRead(s + k, v), value) : value;
+        sum[n][v] = hn::MulAdd(weight[k * kVectorsPerPanel + v], read, sum[n][v]);
       }
     }
   }

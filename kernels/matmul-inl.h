@@ -37,15 +37,14 @@ HWY_INLINE void MatMulPanels(const float* x, size_t num_panels, const PackedMatr
   const size_t num_outputs = matrix.num_outputs, panel_stride = kPanelRows * num_outputs;
   for (size_t tile = tiles.begin; tile < HWY_MIN(tiles.end, NumTiles(num_outputs)); ++tile) {
     const size_t begin = TileBegin(num_outputs, tile), outputs = TileBegin(num_outputs, tile + 1) - begin;
-    Destination to[kTileOutputs];
-    for (size_t n = 0; n < kTileOutputs; ++n) to[n] = {out + (begin + n) * kPanelRows, panel_stride};
+    const PanelOutputs to = {{out + begin * kPanelRows, panel_stride}};
     if (epilogue == Epilogue::kAddResidual) {
       RunTileOverPanels<TileStore::kAdd>(x, num_panels, matrix, tile, to);
       continue;
     }
     RunTileOverPanels<TileStore::kSet>(x, num_panels, matrix, tile, to);
     for (size_t panel = 0; panel < num_panels; ++panel)
-      ActivateOutputs(epilogue, to[0].at + panel * panel_stride, outputs);
+      ActivateOutputs(epilogue, to.first.at + panel * panel_stride, outputs);
   }
 }
 

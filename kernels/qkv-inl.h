@@ -29,14 +29,19 @@ class QkvOutputs {
         head_(begin / head_size % num_heads),
         i_(begin % head_size) {}
 
-  HWY_INLINE Destination Next() {
-    const HeadLayout& layout = *parts_[part_];
-    const Destination to = {layout.at + head_ * layout.head_stride + i_ * kPanelRows, layout.panel_stride};
-    if (++i_ == head_size_) {
+  // The next `count` of them, a run within a head at a time.
+  HWY_INLINE void Next(size_t count, Destination* to) {
+    while (count > 0) {
+      const HeadLayout& layout = *parts_[part_];
+      float* at = layout.at + head_ * layout.head_stride + i_ * kPanelRows;
+      const size_t run = HWY_MIN(count, head_size_ - i_);
+      for (size_t n = 0; n < run; ++n, at += kPanelRows) *to++ = {at, layout.panel_stride};
+      count -= run;
+      i_ += run;
+      if (i_ < head_size_) return;
       i_ = 0;
       if (++head_ == num_heads_) head_ = 0, ++part_;
     }
-    return to;
   }
 
  private:
@@ -53,14 +58,14 @@ HWY_NOINLINE void Qkv(const float* x, size_t num_rows, const PackedMatrix& matri
     return RunFewRows(
         x, num_rows, matrix, tiles, [](float*, size_t) HWY_ATTR {},
         [&](size_t, size_t r, float value) HWY_ATTR {
-          if (r == 0) to = outputs.Next();
+          if (r == 0) outputs.Next(1, &to);
           to.at[r] = value;
         });
   }
   for (size_t tile = tiles.begin; tile < HWY_MIN(tiles.end, NumTiles(matrix.num_outputs)); ++tile) {
     const size_t count = TileBegin(matrix.num_outputs, tile + 1) - TileBegin(matrix.num_outputs, tile);
-    Destination to[kTileOutputs];
-    for (size_t n = 0; n < count; ++n) to[n] = outputs.Next();
+    AnyOutputs to;
+    outputs.Next(count, to.each);
     RunTileOverPanels<TileStore::kSet>(x, NumPanels(num_rows), matrix, tile, to);
   }
 }
