@@ -6,9 +6,10 @@
 # shellcheck disable=SC2034  # for the scripts that source this file
 build_packages=(g++ cmake ninja-build libhwy-dev libtbb-dev libcli11-dev nlohmann-json3-dev libfmt-dev
                 libgtest-dev libbenchmark-dev librandom123-dev pkg-config binutils qemu-user-static)
-# Only the tests of the Python tools need PyTorch, some 400 MB. Without libopenblas0-pthread it multiplies matrices very slowly.
+# Only the tests of the Python tools need PyTorch, some 400 MB. Without an OpenBLAS it multiplies matrices very slowly; the one with OpenMP shares
+# PyTorch's threads, with libopenblas0-pthread two sets of them get in each other's way and a step of `small` takes 1.7 times as long.
 # shellcheck disable=SC2034
-torch_packages=(python3-numpy python3-torch libopenblas0-pthread)
+torch_packages=(python3-numpy python3-torch libopenblas0-openmp)
 # For the sanitizers and the fuzz target. `clang` brings the plain name clang++, which the presets asan and tsan ask for.
 # shellcheck disable=SC2034
 clang_packages=(clang libclang-rt-dev)
