@@ -220,7 +220,8 @@ void RegisterGeneration() {
       if (HasFusedMultiplyAdd(target)) {
         write("generate/slide/tiny", tiny_model, 64 * static_cast<uint64_t>(threads), 500);
         write(
-            "generate/text/small", [] { return RandomModelOf(kSmall); }, 1024, kSmall.context_length);
+            "generate/text/small", [] { return std::make_shared<const Model>(Model::Open("small")); }, 1024,
+            kSmall.context_length);
         write(
             "generate/batch64/baby", [] { return RandomModelOf(kBaby); }, 64, 128);
         write(

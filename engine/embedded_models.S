@@ -1,13 +1,18 @@
-// The built-in models as read-only data. CMake gives OCTAVO_TINY_MODEL, a quoted path, and makes this depend on the files.
+// The built-in models as read-only data; model.cc names them. CMake makes this depend on the files and says where they are.
 // 64-byte alignment so that tensor data could be used in place.
         .section .rodata
-        .balign 64
-        .global octavo_model_tiny_begin
-        .global octavo_model_tiny_end
-        .hidden octavo_model_tiny_begin
-        .hidden octavo_model_tiny_end
-octavo_model_tiny_begin:
-        .incbin OCTAVO_TINY_MODEL
-octavo_model_tiny_end:
+
+#define EMBED(name, file)                    \
+        .balign 64;                          \
+        .global octavo_model_##name##_begin; \
+        .global octavo_model_##name##_end;   \
+        .hidden octavo_model_##name##_begin; \
+        .hidden octavo_model_##name##_end;   \
+        octavo_model_##name##_begin:         \
+        .incbin file;                        \
+        octavo_model_##name##_end:           \
         .byte 0
+
+EMBED(tiny, "tiny.safetensors")
+EMBED(small, "small.safetensors")
         .section .note.GNU-stack, "", %progbits

@@ -10,10 +10,12 @@
 #include "engine/safetensors.h"
 #include "engine/utf8.h"
 
-// The built-in model, placed in the read-only data by embedded_models.S.
+// The built-in models, placed in the read-only data by embedded_models.S.
 extern "C" {
 extern const std::byte octavo_model_tiny_begin[];
 extern const std::byte octavo_model_tiny_end[];
+extern const std::byte octavo_model_small_begin[];
+extern const std::byte octavo_model_small_end[];
 }
 
 namespace octavo {
@@ -22,6 +24,13 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kFormat = "octavo/1";
+
+struct BuiltInModel {
+  std::string_view name;
+  const std::byte *begin, *end;
+};
+constexpr BuiltInModel kBuiltInModels[] = {{"tiny", octavo_model_tiny_begin, octavo_model_tiny_end},
+                                           {"small", octavo_model_small_begin, octavo_model_small_end}};
 
 // A JSON list of strings by id.
 std::vector<std::string> ReadVocabularyList(std::string_view text, std::string_view where) {
@@ -163,13 +172,17 @@ Model Model::Load(const std::filesystem::path& path) {
   return Parse(bytes, QuotePath(path.string()));
 }
 
-std::vector<std::string> Model::BuiltInNames() { return {"tiny"}; }
+std::vector<std::string> Model::BuiltInNames() {
+  std::vector<std::string> names;
+  for (const BuiltInModel& model : kBuiltInModels) names.emplace_back(model.name);
+  return names;
+}
 
 Model Model::BuiltIn(std::string_view name) {
-  if (name != "tiny") {
-    Fail("there is no built-in model {}; there is: {}", Quote(name), fmt::join(BuiltInNames(), ", "));
+  for (const BuiltInModel& model : kBuiltInModels) {
+    if (model.name == name) return Parse({model.begin, model.end}, fmt::format("built-in model {}", name));
   }
-  return Parse({octavo_model_tiny_begin, octavo_model_tiny_end}, "built-in model tiny");
+  Fail("there is no built-in model {}; there are: {}", Quote(name), fmt::join(BuiltInNames(), ", "));
 }
 
 Model Model::Open(std::string_view name_or_path) {

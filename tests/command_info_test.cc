@@ -80,6 +80,14 @@ TEST(Model, DefaultIsTiny) {
   EXPECT_EQ(Info({"--model", "tiny"}).at("model"), model);
 }
 
+TEST(Model, SmallIsBuiltInToo) {
+  const Json model = Info({"--model", "small"}).at("model");
+  EXPECT_EQ(model.at("name"), "small");
+  EXPECT_EQ(model.at("vocabulary"), 65);
+  EXPECT_EQ(model.at("context"), 128);
+  EXPECT_EQ(model.at("parameters"), 826368);
+}
+
 TEST(Machine, IsDescribed) {
   const Json info = Info({});
   EXPECT_EQ(info.at("octavo").at("version"), std::string(Version()));

@@ -223,7 +223,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(status, 0)
         result = self.machine.get(TEXT, self.machine.targets[0], self.machine.threads)
         self.assertIn(f"| {100 * result.counters['of_peak']:.0f}% of peak |", output)
-        self.assertEqual(len([line for line in output.splitlines() if line.startswith("| ")]), 8)
+        self.assertEqual(len([line for line in output.splitlines() if line.startswith("| ")]), 10)
 
     def test_damaged_files(self):
         whole = self.first.read_text(encoding="utf-8")

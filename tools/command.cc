@@ -138,7 +138,7 @@ void FlagAdder::AddKv(std::string& kv) {
 void FlagAdder::AddCommon(CommonFlags& flags) {
   Group("Common");
   AddText("--model", "NAME|FILE|DIR", flags.model,
-          "built-in model, .safetensors file, or directory\nin the Hugging Face layout");
+          "built-in model (tiny, small), .safetensors file, or\ndirectory in the Hugging Face layout");
   AddText("--target", "NAME", flags.target, "instruction set of the kernels (see octavo info);\nempty: the best");
   AddUnsigned("--threads", "N", flags.threads, "0: as many as this process may use");
   AddSwitch("--quiet", flags.quiet, "only errors on standard error");

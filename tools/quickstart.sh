@@ -20,6 +20,6 @@ done
 if ((install)); then install_missing "${build_packages[@]}"; fi
 build release --target octavo
 
-command=(build/release/octavo generate --samples 4 --max-chars 300 --seed 1 --prompt ROMEO:)
+command=(build/release/octavo generate --model small --samples 4 --max-chars 300 --seed 1 --prompt ROMEO:)
 printf '\n$ %s\n\n' "${command[*]}"
 "${command[@]}"

@@ -136,6 +136,8 @@ def doubts(machine):
 SPEED_CASES = (
     ("`tiny`, texts of 64 characters", Kernel("generate", "text", "tiny"), None),
     ("the same on AVX2", Kernel("generate", "text", "tiny"), "AVX2"),
+    ("`small`, texts of 128 characters", Kernel("generate", "text", "small"), None),
+    ("the same on AVX2", Kernel("generate", "text", "small"), "AVX2"),
     ("`tiny`, texts of 500 characters, `slide`", Kernel("generate", "slide", "tiny"), None),
     ("`baby`, 64 texts at once", Kernel("generate", "batch64", "baby"), None),
     ("`baby`, one text", Kernel("generate", "batch1", "baby"), None),
