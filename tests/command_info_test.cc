@@ -113,9 +113,9 @@ TEST(Machine, IsDescribed) {
   EXPECT_GE(cpu.at("caches").size(), 2u) << "the C library can ask the processor where the system does not tell";
 #endif
   auto table = Table({}).at("cpu");
-  EXPECT_EQ(table["name"], cpu.at("name"));
+  EXPECT_EQ(table["name"], cpu.at("name").get<std::string>());
   EXPECT_EQ(table["threads"], Plain(cpu.at("threads")));
-  EXPECT_EQ(table["target"], cpu.at("target"));
+  EXPECT_EQ(table["target"], cpu.at("target").get<std::string>());
 }
 
 TEST(Machine, ThreadsAreThoseAskedFor) {

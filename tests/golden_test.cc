@@ -45,11 +45,11 @@ TEST_P(GoldenTest, FactsAgreeWithTheManifest) {
   EXPECT_EQ(config.context_length, entry_["context"]);
   EXPECT_EQ(config.vocabulary_size, entry_["vocabulary"]);
   EXPECT_EQ(model_.vocabulary().size(), entry_["vocabulary"]);
-  EXPECT_EQ(ActivationName(config.activation), entry_["activation"]);
+  EXPECT_EQ(ActivationName(config.activation), entry_["activation"].get<std::string>());
   const StorageInfo& storage = model_.storage();
   EXPECT_EQ(storage.tied, entry_["tied"]);
   EXPECT_EQ(storage.biases, entry_["biases"]);
-  EXPECT_EQ(storage.orientation, entry_["orientation"]);
+  EXPECT_EQ(storage.orientation, entry_["orientation"].get<std::string>());
   EXPECT_EQ(storage.padding_rows, entry_["padding"]);
   EXPECT_EQ(storage.num_parameters, entry_["parameters"]);
   const auto type = entry_["type"].get<std::string>();
