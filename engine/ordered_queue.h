@@ -80,7 +80,7 @@ class OrderedQueue {
       lock.lock();
       if (error) End(std::move(error));
       ++emitted_;
-      if (num_ahead() + window_ / 4 <= window_) room_.notify_one();
+      if (has_room()) room_.notify_one();
     }
     emitting_ = false;
   }
@@ -135,9 +135,9 @@ class OrderedQueue {
       }
       ready_.push_back(std::move(*request));
       changed_.notify_all();
-      // Goes on when a quarter of the window is free, not for each request: a thread woken for every text cost 5% of the time of `tiny`.
       if (num_ahead() < window_) continue;
-      room_.wait(lock, [&] { return ended_ || Stopped() || num_ahead() + window_ / 4 <= window_; });
+      // Goes on when a quarter of the window is free, not for each request: a thread woken for every text cost 5% of the time of `tiny`.
+      room_.wait(lock, [&] { return ended_ || Stopped() || has_room(); });
     }
     reader_done_ = true;
     changed_.notify_all();
@@ -154,6 +154,7 @@ class OrderedQueue {
 
   // Requests read of which the results are not out.
   uint64_t num_ahead() const { return taken_ + ready_.size() - emitted_; }
+  bool has_room() const { return num_ahead() + std::max<uint64_t>(window_ / 4, 1) <= window_; }
 
   const Next& next_;
   const Emit& emit_;

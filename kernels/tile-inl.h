@@ -72,7 +72,7 @@ struct PackedTile {
 // One step of the sums: sum[n] += x[row] · w[n] for the rows of kPanels panels.
 template <size_t kOutputs, size_t kPanels>
 HWY_INLINE void AddTileProducts(const float* HWY_RESTRICT x, size_t x_stride, const float* HWY_RESTRICT w,
-                            VF (&sum)[kOutputs][kPanels * kVectorsPerPanel]) {
+                                VF (&sum)[kOutputs][kPanels * kVectorsPerPanel]) {
   const DF d;
   constexpr size_t kVectors = kPanels * kVectorsPerPanel;
   VF row[kVectors];
@@ -178,12 +178,12 @@ HWY_INLINE void RunTileOverPanels(const float* x, size_t num_panels, const Packe
                                   const Outputs& to) {
   const size_t begin = TileBegin(matrix.num_outputs, number), end = TileBegin(matrix.num_outputs, number + 1);
   const PackedTile<Outputs> tile = {.x = x,
-                           .num_inputs = matrix.num_inputs,
-                           .weights = matrix.weights + begin * matrix.num_inputs,
-                           .num_outputs = end - begin,
-                           .bias = matrix.bias + begin,
-                           .ahead = end < matrix.num_outputs ? (end - begin) * matrix.num_inputs : 0,
-                           .to = to};
+                                    .num_inputs = matrix.num_inputs,
+                                    .weights = matrix.weights + begin * matrix.num_inputs,
+                                    .num_outputs = end - begin,
+                                    .bias = matrix.bias + begin,
+                                    .ahead = end < matrix.num_outputs ? (end - begin) * matrix.num_inputs : 0,
+                                    .to = to};
   size_t panel = 0;
   if constexpr (kPanelsPerPass == 2) {
     for (; panel + 2 <= num_panels; panel += 2) RunPackedTile<2, kStore>(tile, panel);
