@@ -36,11 +36,12 @@ struct Outcome {
   LaneUse use;
 };
 
-Outcome RunAll(const Model& model, const std::vector<GenerateRequest>& requests, int num_threads) {
+Outcome RunAll(const Model& model, const std::vector<GenerateRequest>& requests, int num_threads,
+               KvPrecision kv = KvPrecision::kF32) {
   Outcome run;
   size_t next = 0;
   run.use = GenerateAll(
-      model, {.num_threads = num_threads},
+      model, {.num_threads = num_threads, .kv = kv},
       [&] { return next < requests.size() ? std::optional(requests[next++]) : std::nullopt; },
       [&](const GenerateRequest&, Completion&& completion) { run.completions.push_back(std::move(completion)); });
   return run;
@@ -99,7 +100,7 @@ std::vector<GenerateRequest> MixedRequests(const Model& model) {
                                        << Quote(expected.text) << " " << expected.log_probability;
 }
 
-TEST(Promise, SameTextWhateverTheRun) {
+void ExpectSameTextWhateverTheRun(KvPrecision kv) {
   const Model model = RandomModel(ModdShape());
   const std::vector<GenerateRequest> requests = MixedRequests(model);
   std::vector<Completion> expected;
@@ -111,7 +112,7 @@ TEST(Promise, SameTextWhateverTheRun) {
     targets.push_back(target);
     if (expected.empty()) {
       for (const GenerateRequest& request : requests) {
-        expected.push_back(Generate(model, request));
+        expected.push_back(Generate(model, request, nullptr, {.kv = kv}));
         finishes.insert(expected.back().finish);
       }
     }
@@ -122,7 +123,7 @@ TEST(Promise, SameTextWhateverTheRun) {
       for (int shuffle = 0; shuffle < 3; ++shuffle) {
         std::vector<GenerateRequest> ordered;
         for (const size_t i : order) ordered.push_back(requests[i]);
-        const Outcome run = RunAll(model, ordered, threads);
+        const Outcome run = RunAll(model, ordered, threads, kv);
         ASSERT_EQ(run.completions.size(), requests.size());
         for (size_t i = 0; i < order.size(); ++i) {
           ASSERT_TRUE(Same(run.completions[i], expected[order[i]])) << target << ", " << threads << " threads";
@@ -134,6 +135,9 @@ TEST(Promise, SameTextWhateverTheRun) {
   EXPECT_FALSE(targets.empty());
   EXPECT_EQ(finishes, (std::set{Finish::kLength, Finish::kStop, Finish::kContext}));
 }
+
+TEST(Promise, SameTextWhateverTheRun) { ExpectSameTextWhateverTheRun(KvPrecision::kF32); }
+TEST(Promise, SameTextWhateverTheRunWithASixteenBitCache) { ExpectSameTextWhateverTheRun(KvPrecision::kBf16); }
 
 // ---- the end of a run ----
 

@@ -28,8 +28,11 @@ GenerateRequest Request(std::vector<TokenId> prompt, uint64_t max_chars, Overflo
   return request;
 }
 
-::testing::AssertionResult EqualsNaive(const Model& model, const GenerateRequest& request) {
-  const Completion actual = Generate(model, request), expected = NaiveGenerate(model, request);
+::testing::AssertionResult EqualsNaive(const Model& model, const GenerateRequest& request,
+                                       KvPrecision kv = KvPrecision::kF32) {
+  const Completion actual = Generate(model, request, nullptr, {.kv = kv});
+  const Completion expected =
+      kv == KvPrecision::kF32 ? NaiveGenerate(model, request) : NaiveGenerate(model, request, Bf16Logits);
   if (actual.text != expected.text) {
     return ::testing::AssertionFailure() << "'" << actual.text << "'; expected '" << expected.text << "'";
   }
@@ -85,6 +88,23 @@ TEST(Window, OddModel) {
   for (const Rule& rule : kRules) {
     EXPECT_TRUE(EqualsNaive(model, Request(Random(1).Tokens(30, 61), 40, rule.overflow, 0.8))) << rule.name;
   }
+}
+
+// With a 16-bit cache too, what a character reads are the rounded keys and values of its own seats.
+TEST(Window, SixteenBitCache) {
+  int different = 0;
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    const Model model = RandomModel(M8Shape(), seed);
+    for (const Rule& rule : kRules) {
+      for (const size_t length : {1, 6, 8, 9, 20}) {
+        const GenerateRequest request = Request(Random(length).Tokens(length, 5), 25, rule.overflow);
+        EXPECT_TRUE(EqualsNaive(model, request, KvPrecision::kBf16)) << rule.name << ", prompt of " << length;
+        different += Generate(model, request, nullptr, {.kv = KvPrecision::kBf16}).log_probability !=
+                     Generate(model, request).log_probability;
+      }
+    }
+  }
+  EXPECT_GE(different, 40) << "of 60, of which 8 are empty: the precision is not taken";
 }
 
 // p prompt characters give at most T - p + 1 new ones, and a longer prompt none.

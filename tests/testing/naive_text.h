@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/forward.h"
 #include "engine/generate.h"
 #include "engine/philox.h"
 #include "engine/reference_pass.h"
@@ -26,6 +27,17 @@ inline std::vector<double> NaiveLogits(const Model& model, std::span<const Token
   return {logits.begin(), logits.end()};
 }
 
+// The same from the vector kernels, with keys and values rounded to bfloat16.
+inline std::vector<double> Bf16Logits(const Model& model, std::span<const TokenId> window) {
+  TextPass pass(model, nullptr, KvPrecision::kBf16);
+  const size_t last = window.size() - 1;
+  pass.Read(window, last);
+  const float* logits = pass.Logits(last / kPanelRows) + last % kPanelRows;
+  std::vector<double> out(model.vocabulary().size());
+  for (size_t v = 0; v < out.size(); ++v) out[v] = logits[v * kPanelRows];
+  return out;
+}
+
 inline double NaiveLogProbability(const std::vector<double>& logits, TokenId id) {
   const long double largest = *std::max_element(logits.begin(), logits.end());
   long double sum = 0;
@@ -34,7 +46,8 @@ inline double NaiveLogProbability(const std::vector<double>& logits, TokenId id)
 }
 
 // One completion, without stop strings and special tokens.
-inline Completion NaiveGenerate(const Model& model, const GenerateRequest& request) {
+template <typename LogitsOf = decltype(NaiveLogits)>
+Completion NaiveGenerate(const Model& model, const GenerateRequest& request, const LogitsOf& logits_of = NaiveLogits) {
   const GenerateOptions& options = request.options;
   const size_t context = model.config().context_length;
   Completion result;
@@ -55,7 +68,7 @@ inline Completion NaiveGenerate(const Model& model, const GenerateRequest& reque
     } else if (step > 0 && options.overflow == Overflow::kRestart) {
       seated = context == 1 ? 1 : context / 2;
     }
-    const std::vector<double> logits = NaiveLogits(model, std::span(text).last(seated));
+    const std::vector<double> logits = logits_of(model, std::span(text).last(seated));
     const std::vector<float> floats(logits.begin(), logits.end());
     std::vector<float> scratch(2 * floats.size());
     std::vector<int32_t> order(floats.size());
