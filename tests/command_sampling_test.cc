@@ -24,7 +24,7 @@ TEST(SameSeed, SameBytesWhateverTheThreads) {
   const Arguments arguments = kM8 + kJson + Arguments{"--prompts", "-", "--seed", "7", "--max-chars", "24"};
   const std::string expected = RunWell(arguments, {.input = prompts}).out;
   EXPECT_EQ(Lines(expected).size(), 37u);
-  for (const char* threads : {"1", "2", "3", "16", "1", "2", "3", "16"}) {
+  for (const char* threads : {"1", "2", "3", "16", "256", "1", "2", "3", "16", "256"}) {
     EXPECT_EQ(RunWell(arguments + Arguments{"--threads", threads}, {.input = prompts}).out, expected) << threads;
   }
   EXPECT_NE(RunWell(arguments + Arguments{"--seed", "8"}, {.input = prompts}).out, expected);

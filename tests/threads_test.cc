@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 #include <string>
+#include <thread>
 
 #include "tests/testing/command_checks.h"
 #include "tests/testing/errors.h"
@@ -43,6 +44,9 @@ TEST(Threads, ZeroIsAutomaticAndAbsurdIsRefused) {
   const int automatic = DefaultThreads().count;
   EXPECT_EQ(ChooseThreads(0), automatic);
   for (const int count : {1, 2, automatic + 1, 256}) EXPECT_EQ(ChooseThreads(count), count);
+  if (std::thread::hardware_concurrency() < 250) {  // more than 4 for each core
+    EXPECT_TRUE(Fails([] { ChooseThreads(1000); }, {"threads is 1000"}));
+  }
   for (const int count : {-1, -1000, 100'000, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
     EXPECT_TRUE(Fails([&] { ChooseThreads(count); }, {"threads is " + std::to_string(count), "0 (automatic)"}));
   }
