@@ -5,7 +5,9 @@
 #include <limits>
 #include <vector>
 
+#include "engine/check/case.h"
 #include "engine/check/guarded.h"
+#include "kernels/matmul.h"
 #include "kernels/reference/matmul.h"
 #include "tests/testing/compare.h"
 
@@ -144,6 +146,37 @@ TYPED_TEST(MatMul, AddResidualAddsInPlace) {
 }
 
 TEST(VectorKernel, AgreesWithTheReferenceOnEveryTarget) { ExpectVectorKernel("matmul"); }
+
+// The cases above draw their sizes; here every pair of odd ones meets rows in the lanes and outputs in the lanes.
+TEST(VectorMatMul, AllOddSizes) {
+  for (const size_t inputs : OddSizes()) {
+    for (const size_t outputs : OddSizes()) {
+      Random random(inputs * 1000 + outputs);
+      const std::vector<float> weight = random.Floats(inputs * outputs), bias = random.Floats(outputs);
+      Guarded<float> packed(PackedFloats(inputs, outputs), kPanelAlignment);
+      PackMatrix(weight.data(), inputs, outputs, packed.data());
+      for (const size_t rows : {1, 4, 5, 16, 17, 33}) {
+        const std::vector<float> input = random.Floats(rows * inputs);
+        const Sums sums = Formula(input, inputs, weight, bias.data(), outputs);
+        check::Panels x(input, rows, inputs);
+        for (const std::string& target : RunnableTargets()) {
+          ASSERT_TRUE(UseTarget(target));
+          check::Panels out(rows, outputs);
+          octavo::MatMul(x.data(), rows, {packed.data(), bias.data(), inputs, outputs}, Epilogue::kStore, out.data());
+          const long double roundings = check::TargetSlack() * (static_cast<double>(inputs) + kMatMulBound);
+          std::vector<float> plain;
+          for (size_t r = 0; r < rows; ++r) {
+            for (size_t n = 0; n < outputs; ++n) plain.push_back(out.at(r, n));
+          }
+          EXPECT_TRUE(WithinEach(plain, sums.value, [&](size_t i) { return roundings * 0x1p-24 * sums.magnitude[i]; }))
+              << target << ": " << rows << " rows, " << inputs << " inputs, " << outputs << " outputs";
+          EXPECT_TRUE(out.Intact());
+        }
+      }
+    }
+  }
+  UseBestTarget();
+}
 
 }  // namespace
 }  // namespace octavo::test
