@@ -80,7 +80,8 @@ class OrderedQueue {
       lock.lock();
       if (error) End(std::move(error));
       ++emitted_;
-      if (has_room()) room_.notify_one();
+      if (has_room() || Stopped()) room_.notify_one();
+      if (Stopped()) changed_.notify_all();  // whoever waits for a request that will not come
     }
     emitting_ = false;
   }

@@ -235,6 +235,26 @@ TEST(Ending, RecordsDoNotWaitForInput) {
   EXPECT_EQ(emitted, 1u);
 }
 
+// A worker that waits for a request leaves when another's record is the last, although the input stays silent.
+TEST(Ending, StopReachesWhoWaits) {
+  const Model model = RandomModel(M8Shape());
+  for (const int threads : {1, 2, 3}) {
+    SilentInput input;
+    std::atomic<bool> stop = false;
+    uint64_t emitted = 0;
+    GenerateAll(
+        model, {.num_threads = threads, .stop = &stop, .wake_next = [&] { input.Wake(); }},
+        [&] { return input.Next() ? std::optional(Request(3)) : std::nullopt; },
+        [&](const GenerateRequest&, Completion&&) {
+          ++emitted;
+          // The others are waiting by now.
+          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          stop = true;
+        });
+    EXPECT_EQ(emitted, 1u);
+  }
+}
+
 // ---- the spread over groups ----
 
 TEST(Queue, GivesEachWorkerAsMany) {
