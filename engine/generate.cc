@@ -81,14 +81,18 @@ LaneUse GenerateAll(const Model& model, const RunOptions& options,
   };
   // Completions of different lengths finish out of order: a few groups' worth may wait.
   Queue queue(next_checked, emit, options, layout.num_groups, 8 * lanes);
-  const Group::Queue view{[&](size_t held) { return queue.Take(held); },
-                          [&](uint64_t number, GenerateRequest&& request, Completion&& completion) {
-                            queue.Put(number, std::move(request), std::move(completion));
-                          },
-                          [&] { return queue.failed(); }};
   const Team team(options.num_threads);
   std::vector<LaneUse> uses(layout.num_groups);
-  team.ForEach(layout.num_groups, [&](size_t i) {
+  team.Grow(layout.num_groups, [&](size_t i, const std::function<void()>& grow) {
+    const Group::Queue view{[&](size_t held) {
+                              auto item = queue.Take(held);
+                              if (queue.has_ready()) grow();
+                              return item;
+                            },
+                            [&](uint64_t number, GenerateRequest&& request, Completion&& completion) {
+                              queue.Put(number, std::move(request), std::move(completion));
+                            },
+                            [&] { return queue.failed(); }};
     try {
       uses[i] = Group(model, team, layout.num_panels, options.kv, view, nullptr).Run();
     } catch (...) {

@@ -2,6 +2,7 @@
 #include "engine/lane.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -15,7 +16,7 @@ Lane::Lane(const Model& model, GenerateRequest request, const TextSink* on_text)
   const std::vector<TokenId>& prompt = request_.prompt;
   size_t longest_stop = 0;
   for (const std::string& stop : request_.options.stops) longest_stop = std::max(longest_stop, DecodeUtf8(stop).size());
-  totals_.resize(longest_stop + 1);
+  totals_.resize(std::bit_ceil(longest_stop + 1));
   const size_t skip = prompt.size() - std::min(prompt.size(), context);
   seats_.reserve(context + 1);
   seats_.assign(prompt.begin() + static_cast<std::ptrdiff_t>(skip), prompt.end());

@@ -48,7 +48,7 @@ class Lane {
   // Gives the character a seat by the window rule; false when there is none.
   bool Seat(TokenId token);
   void Show(size_t end);
-  double& total() { return totals_[completion_.num_chars % totals_.size()]; }
+  double& total() { return totals_[completion_.num_chars & (totals_.size() - 1)]; }
 
   const Model& model_;
   GenerateRequest request_;
@@ -56,7 +56,7 @@ class Lane {
   StopMatcher matcher_;
   Completion completion_;
   std::vector<TokenId> seats_;
-  // Running Σ ln p after n characters at n modulo its size: as far back as a stop string can cut.
+  // Running Σ ln p after n characters at n modulo its size, a power of two: as far back as a stop string can cut.
   std::vector<double> totals_;
   size_t shown_ = 0;
   uint64_t step_ = 0;

@@ -63,6 +63,12 @@ class OrderedQueue {
     return item;
   }
 
+  // Whether there are requests for more workers.
+  bool has_ready() {
+    const std::lock_guard lock(mutex_);
+    return !ready_.empty();
+  }
+
   void Put(uint64_t number, Request&& request, Result&& result) {
     std::unique_lock lock(mutex_);
     ++returned_;

@@ -8,9 +8,12 @@
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #include "engine/float_control.h"
@@ -34,30 +37,43 @@ class Team {
     arena_->execute(work);
   }
 
-  // Runs work(0) … work(count - 1), count ≤ num_threads, each on a thread of its own: they may wait for each other. Threads that
-  // are done, or have nothing to do, take parts of what the others share.
+  // Runs work(0, grow), and once that calls grow(), work(1, grow) … work(count - 1, grow) too, count ≤ num_threads, each on a thread of its own:
+  // they may wait for each other. So one piece of work starts no threads. Threads that are done, or have nothing to do, take parts of what the
+  // others share.
   template <typename Work>
-  void ForEach(size_t count, const Work& work) const {
+  void Grow(size_t count, const Work& work) const {
     Execute([&] {
-      if (count == 1) return work(size_t{0});
-      tbb::parallel_for(
-          size_t{0}, count,
-          [&](size_t i) {
+      tbb::task_group others;
+      std::atomic<bool> grown = count <= 1;
+      const std::function<void()> grow = [&] {
+        if (grown || grown.exchange(true)) return;
+        for (size_t i = 1; i < count; ++i) {
+          others.run([&, i] {
             const DefaultFloatControl control;
-            work(i);
-          },
-          tbb::simple_partitioner());
+            const Busy busy(num_busy_);
+            work(i, grow);
+          });
+        }
+      };
+      {
+        const Busy busy(num_busy_);
+        work(size_t{0}, grow);
+      }
+      others.wait();
     });
   }
 
-  // Splits [0, count) into at most max_pieces() pieces and runs range(piece, begin, end) for each, inside of Execute or ForEach. `seconds` is what
+  // Splits [0, count) into at most max_pieces() pieces and runs range(piece, begin, end) for each, inside of Execute or Grow. `seconds` is what
   // they take in all on one thread, roughly: what takes less than handing it out stays in one piece.
   template <typename Range>
   void Share(size_t count, double seconds, const Range& range) const {
     constexpr double kLeastSeconds = 10e-6;  // a piece; waking a sleeping thread takes a few microseconds
+    constexpr double kShortSeconds = 1e-3;
     const size_t worth = seconds < 2 * kLeastSeconds ? 1 : static_cast<size_t>(seconds / kLeastSeconds);
     const size_t pieces = std::min({count, max_pieces(), worth});
-    if (!arena_ || pieces <= 1) return range(size_t{0}, size_t{0}, count);
+    // Where every thread has work of its own, nobody takes a piece soon.
+    const bool alone = seconds < kShortSeconds && num_busy_ >= num_threads_;
+    if (!arena_ || pieces <= 1 || alone) return range(size_t{0}, size_t{0}, count);
     // Isolated: while it waits for others' pieces, a thread must not begin another task.
     tbb::this_task_arena::isolate([&] {
       tbb::parallel_for(
@@ -74,7 +90,20 @@ class Team {
   size_t max_pieces() const { return num_threads_ == 1 ? 1 : 4 * num_threads_; }
 
  private:
+  // Counts who is in Grow's work.
+  class Busy {
+   public:
+    explicit Busy(std::atomic<size_t>& count) : count_(count) { ++count_; }
+    ~Busy() { --count_; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    std::atomic<size_t>& count_;
+  };
+
   size_t num_threads_;
+  mutable std::atomic<size_t> num_busy_ = 0;
   std::unique_ptr<tbb::global_control> limit_;
   std::unique_ptr<tbb::task_arena> arena_;
 };

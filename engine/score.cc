@@ -102,9 +102,10 @@ void ScoreAll(const Model& model, const RunOptions& options, const std::function
   Passes passes = MakePasses(model, options.kv);
   OrderedQueue<ScoreRequest, Score> queue(next, emit, options, num_workers, 64 * num_workers);
   const Team team(options.num_threads);
-  team.ForEach(num_workers, [&](size_t) {
+  team.Grow(num_workers, [&](size_t, const std::function<void()>& grow) {
     try {
       while (auto item = queue.Take(0)) {
+        if (queue.has_ready()) grow();
         Score score = ScoreWith(passes, team, model, item->request);
         queue.Put(item->number, std::move(item->request), std::move(score));
       }

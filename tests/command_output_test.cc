@@ -189,19 +189,43 @@ TEST_F(OutputTest, LargestFileIsReached) {
   ExpectBrokenThenWhole(arguments, out_, broken, "out': File too large", [] {});
 }
 
-TEST_F(OutputTest, TinyFileSystemIsFilled) {
-  const std::string disk = Path("disk");
-  std::filesystem::create_directory(disk);
-  if (mount("octavo_test", disk.c_str(), "tmpfs", 0, "size=16k") != 0) {
-    const bool skips = !std::getenv("OCTAVO_TEST_NO_SKIP");
-    ASSERT_TRUE(skips) << "this user may not mount a file system";
+// A file system of 16 KB; where this user may not mount one, the test is skipped.
+class TinyDiskTest : public OutputTest {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(disk_);
+    is_mounted_ = mount("octavo_test", disk_.c_str(), "tmpfs", 0, "size=16k") == 0;
+    if (is_mounted_) return;
+    ASSERT_FALSE(std::getenv("OCTAVO_TEST_NO_SKIP")) << "this user may not mount a file system";
     GTEST_SKIP() << "this user may not mount a file system";
   }
-  const std::string out = disk + "/out";
-  const Arguments arguments = kLong + Arguments{"--output", out};
-  ExpectBrokenThenWhole(arguments, out, RunOctavo(arguments), "disk/out': No space left on device",
-                        [&] { EXPECT_EQ(mount("octavo_test", disk.c_str(), "tmpfs", MS_REMOUNT, "size=1m"), 0); });
-  EXPECT_EQ(umount(disk.c_str()), 0);
+  void TearDown() override {
+    if (is_mounted_) {
+      EXPECT_EQ(umount(disk_.c_str()), 0);
+    }
+  }
+
+  const std::string disk_ = Path("disk"), file_ = disk_ + "/out";
+  const Arguments arguments_ = kLong + Arguments{"--output", file_};
+  bool is_mounted_ = false;
+};
+
+TEST_F(TinyDiskTest, IsFilled) {
+  ExpectBrokenThenWhole(arguments_, file_, RunOctavo(arguments_), "disk/out': No space left on device",
+                        [&] { EXPECT_EQ(mount("octavo_test", disk_.c_str(), "tmpfs", MS_REMOUNT, "size=1m"), 0); });
+}
+
+// No room even for FILE.run: nothing is written that could not be resumed.
+TEST_F(TinyDiskTest, IsFullBefore) {
+  const std::string filler = disk_ + "/filler";
+  WriteFile(filler, std::string(16 << 10, 'x'));
+  ASSERT_EQ(FileBytes(filler), 16u << 10);
+  ExpectOneMessage(RunOctavo(arguments_), 1, "disk/out.run.new': No space left on device");
+  EXPECT_EQ(FileBytes(file_), 0u);
+  std::filesystem::remove(filler);
+  EXPECT_EQ(mount("octavo_test", disk_.c_str(), "tmpfs", MS_REMOUNT, "size=1m"), 0);
+  RunWell(arguments_ + Arguments{"--resume"});
+  EXPECT_EQ(ReadFile(file_), RunWell(kLong).out);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <functional>
@@ -70,27 +71,55 @@ TEST_F(ResumeTest, KilledTenTimesEqualsUnbroken) {
   }
 }
 
+// The records in hand are finished before a run ends, so every line is whole.
+TEST_F(ResumeTest, InterruptedAndTerminatedEqualsUnbroken) {
+  const std::string prompts = folder_.Write("prompts.txt", ManyPrompts(kNumPrompts));
+  for (const std::string format : {"lines", "jsonl"}) {
+    const Arguments run = {"generate", "--prompts", prompts, "--max-chars", "16", "--seed", "5", "--format", format};
+    const std::string whole = RunWell(run).out;
+    size_t quarter = 0;
+    for (const int signal : {SIGINT, SIGTERM, SIGINT}) {
+      Process process(run + Arguments{"--output", out_, quarter == 0 ? "--force" : "--resume"});
+      ++quarter;
+      process.TalkUntil([&] { return FileBytes(out_) > quarter * whole.size() / 4; });
+      process.Signal(signal);
+      EXPECT_EQ(process.Wait().exit_code, 128 + signal);
+      const std::string there = ReadFile(out_);
+      ASSERT_TRUE(whole.starts_with(there)) << format << ", signal " << signal << ": no prefix of the whole run";
+      EXPECT_LT(there.size(), whole.size());
+      EXPECT_TRUE(there.ends_with('\n'));
+    }
+    RunWell(run + Arguments{"--output", out_, "--resume"});
+    EXPECT_TRUE(ReadFile(out_) == whole) << format;
+  }
+}
+
 // ---- cut anywhere ----
 
 const Arguments kModd = {"generate", "--model",     Golden("modd"), "--temperature",
                          "1e30",     "--max-chars", "12",           "--quiet"};
 
-TEST_F(ResumeTest, CutAtEveryByteOfItsLastLines) {
-  const Arguments run = kModd + Arguments{"--samples", "60", "--seed", "3", "--format", "lines", "--output", out_};
-  RunWell(run);
-  const std::string whole = ReadFile(out_);
-  size_t inside_of_characters = 0;
-  for (size_t bytes = whole.size() - 40; bytes <= whole.size(); ++bytes) {
-    inside_of_characters += bytes < whole.size() && (static_cast<unsigned char>(whole[bytes]) & 0xC0) == 0x80;
-    Break(whole, bytes);
-    RunWell(run + Arguments{"--resume"});
-    ASSERT_TRUE(ReadFile(out_) == whole) << "cut at " << bytes;
-  }
-  EXPECT_GE(inside_of_characters, 3u) << "the test needs characters of several bytes";
-  for (const size_t bytes : {size_t{0}, size_t{1}, whole.find('\n'), whole.find('\n') + 1, whole.size() / 2}) {
-    Break(whole, bytes);
-    RunWell(run + Arguments{"--resume", "--threads", bytes % 2 ? "1" : "3"});
-    ASSERT_TRUE(ReadFile(out_) == whole) << "cut at " << bytes;
+TEST_F(ResumeTest, CutAtEveryByteOfItsLastTexts) {
+  for (const std::string format : {"lines", "jsonl"}) {
+    const Arguments run = kModd + Arguments{"--samples", "60", "--seed", "3", "--format", format, "--output", out_};
+    RunWell(run + Arguments{"--force"});
+    const std::string whole = ReadFile(out_);
+    size_t inside_of_characters = 0;
+    // At each of the last bytes, and inside of all characters of several bytes near the end.
+    for (size_t bytes = whole.size() - 600; bytes <= whole.size(); ++bytes) {
+      const bool inside = bytes < whole.size() && (static_cast<unsigned char>(whole[bytes]) & 0xC0) == 0x80;
+      if (!inside && bytes + 40 < whole.size()) continue;
+      inside_of_characters += inside;
+      Break(whole, bytes);
+      RunWell(run + Arguments{"--resume"});
+      ASSERT_TRUE(ReadFile(out_) == whole) << "cut at " << bytes;
+    }
+    EXPECT_GE(inside_of_characters, 3u) << "the test needs characters of several bytes";
+    for (const size_t bytes : {size_t{0}, size_t{1}, whole.find('\n'), whole.find('\n') + 1, whole.size() / 2}) {
+      Break(whole, bytes);
+      RunWell(run + Arguments{"--resume", "--threads", bytes % 2 ? "1" : "3"});
+      ASSERT_TRUE(ReadFile(out_) == whole) << "cut at " << bytes;
+    }
   }
 }
 

@@ -140,6 +140,14 @@ TEST(Memory, DoesNotGrowWithTheNumberOfPrompts) {
     EXPECT_LE(many, few + 5 * kMebibyte) << (from_file ? "from a file" : "from standard input");
   }
 }
+
+TEST(Memory, TwoMillionCompletions) {
+  const RunResult result = RunWell({"generate", "--model", Golden("m8.safetensors"), "--samples", "2000000",
+                                    "--max-chars", "1", "--format", "lines"},
+                                   {.output_path = "/dev/null"});
+  EXPECT_NE(result.err.find("octavo: 2000000 completions, "), std::string::npos) << result.err;
+  EXPECT_LT(result.peak_memory_bytes, uint64_t{100} << 20);
+}
 #endif
 
 }  // namespace

@@ -212,6 +212,23 @@ TEST(Values, AreTakenAtTheirEdges) {
   }
 }
 
+// The last number of all may be taken; those behind it do not begin anew at 0.
+TEST(Values, NumbersOfCompletionsDoNotWrap) {
+  const Arguments last = {"generate", "--model", kM8,       "--max-chars",          "9",        "--seed", "1",
+                          "--format", "jsonl",   "--first", "18446744073709551615", "--prompt", "a"};
+  const std::string expected = Records(RunWell(last)).at(0).at("text");
+  const RunResult beyond = RunOctavo(last + Arguments{"--prompt", "b"});
+  EXPECT_EQ(beyond.exit_code, 1);
+  const std::vector<Json> records = Records(beyond);
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].at("text"), expected);
+  for (const Json& record : {records[1], Records(RunOctavo(last + Arguments{"--samples", "2"})).at(0)}) {
+    EXPECT_EQ(record.at("finish"), "error");
+    EXPECT_NE(record.at("error").get<std::string>().find("beyond 2^64 - 1; expected a smaller --first"),
+              std::string::npos);
+  }
+}
+
 // As JSON's numbers are.
 TEST(Values, TooSmallForADoubleAreZero) {
   const Arguments generate = {"generate", "--model", kM8, "--max-chars", "40", "--seed", "3", "--quiet"};

@@ -49,13 +49,14 @@ TEST(Team, SharesEachPartOnce) {
   }
 }
 
-TEST(Team, SharesInsideOfForEach) {
+TEST(Team, SharesInsideOfGrow) {
   for (const int threads : {2, 3, 5}) {
     const Team team(threads);
     for (size_t count = 1; count <= static_cast<size_t>(threads); ++count) {
       std::vector<std::atomic<int>> times(count * 100);
       std::atomic<size_t> inside = 0;
-      team.ForEach(count, [&](size_t i) {
+      team.Grow(count, [&](size_t i, const auto& grow) {
+        grow();
         // They wait for each other: each has a thread of its own.
         for (++inside; inside < count;) std::this_thread::yield();
         for (int round = 0; round < 20; ++round) {

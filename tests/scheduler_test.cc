@@ -182,9 +182,10 @@ TEST(Ending, NothingIsBegunWhenItIsStoppedAlready) {
 // An input that is silent behind its first request until somebody wakes it.
 class SilentInput {
  public:
+  explicit SilentInput(size_t count = 1) : left_(count) {}
   bool Next() {
     std::unique_lock lock(mutex_);
-    if (!std::exchange(given_, true)) return true;
+    if (left_ > 0) return left_-- > 0;
     changed_.wait(lock, [&] { return woken_; });
     return false;
   }
@@ -197,7 +198,8 @@ class SilentInput {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool given_ = false, woken_ = false;
+  size_t left_;
+  bool woken_ = false;
 };
 
 TEST(Ending, FailingOutputWakesASilentInput) {
@@ -239,19 +241,20 @@ TEST(Ending, RecordsDoNotWaitForInput) {
 TEST(Ending, StopReachesWhoWaits) {
   const Model model = RandomModel(M8Shape());
   for (const int threads : {1, 2, 3}) {
-    SilentInput input;
+    constexpr uint64_t kCount = 8;  // so that all threads are asked for
+    SilentInput input(kCount);
     std::atomic<bool> stop = false;
     uint64_t emitted = 0;
     GenerateAll(
         model, {.num_threads = threads, .stop = &stop, .wake_next = [&] { input.Wake(); }},
         [&] { return input.Next() ? std::optional(Request(3)) : std::nullopt; },
         [&](const GenerateRequest&, Completion&&) {
-          ++emitted;
+          if (++emitted < kCount) return;
           // The others are waiting by now.
           std::this_thread::sleep_for(std::chrono::milliseconds(50));
           stop = true;
         });
-    EXPECT_EQ(emitted, 1u);
+    EXPECT_EQ(emitted, kCount);
   }
 }
 

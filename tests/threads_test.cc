@@ -1,4 +1,4 @@
-// How many threads: what the affinity mask and the container's CPU quota allow, what a user may ask for.
+// How many threads: what the affinity mask and the container's CPU quota allow, what a user may ask for, what a job needs.
 #include "engine/threads.h"
 
 #include <gtest/gtest.h>
@@ -6,18 +6,57 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <thread>
 
+#include "engine/generate.h"
+#include "engine/score.h"
 #include "tests/testing/command_checks.h"
 #include "tests/testing/errors.h"
+#include "tests/testing/models.h"
 
 namespace octavo::test {
 namespace {
 
 // What the mask alone gives.
 ThreadCount ByAffinity() { return DefaultThreads("/nowhere"); }
+
+// A tiny job must not be slower on many threads than on one: it starts none that it does not need.
+TEST(Threads, AreNotStartedForOneRequest) {
+  const Model model = RandomModel(M8Shape());
+  const auto count_threads = [] {
+    using Iterator = std::filesystem::directory_iterator;
+    return std::distance(Iterator("/proc/self/task"), Iterator());
+  };
+  const auto request = [](uint64_t sequence) {
+    GenerateRequest result;
+    result.options.max_chars = 5;
+    result.sequence = sequence;
+    return result;
+  };
+  const auto threads_of = [&](size_t num_requests) {
+    size_t given = 0;
+    std::ptrdiff_t most = 0;
+    GenerateAll(
+        model, {.num_threads = 9},
+        [&] { return given < num_requests ? std::optional(request(given++)) : std::nullopt; },
+        [&](const GenerateRequest&, Completion&&) { most = std::max(most, count_threads()); });
+    given = 0;
+    ScoreAll(
+        model, {.num_threads = 9},
+        [&] {
+          return given++ < num_requests ? std::optional(ScoreRequest{{1, 2, 3}, 0, "", nullptr}) : std::nullopt;
+        },
+        [&](const ScoreRequest&, Score&&) { most = std::max(most, count_threads()); });
+    return most;
+  };
+  const std::ptrdiff_t before = count_threads();
+  ASSERT_LE(before, 3) << "it has to come before all that starts threads, which do not end";
+  EXPECT_LE(threads_of(1), before + 1) << "the reader, and no more";
+  EXPECT_GE(threads_of(2000), before + 5) << "many requests get many";
+}
 
 TEST(Threads, DefaultFollowsTheAffinityMask) {
   cpu_set_t before;

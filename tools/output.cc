@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -18,6 +19,10 @@ namespace {
 
 constexpr size_t kMostWaiting = size_t{4} << 20;
 
+// After a write, records gather for this long or until there are this many bytes.
+constexpr std::chrono::milliseconds kPause{5};
+constexpr size_t kFullBatch = size_t{64} << 10;
+
 }  // namespace
 
 Output::Output(int fd, std::string name) : fd_(fd), name_(std::move(name)), thread_([this] { Run(); }) {}
@@ -27,16 +32,17 @@ Output::~Output() {
     const std::lock_guard lock(mutex_);
     closing_ = true;
   }
-  changed_.notify_all();
+  wake_.notify_one();
   if (thread_.joinable()) thread_.join();
 }
 
 void Output::Write(std::string_view bytes) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return error_ || waiting_.size() < kMostWaiting; });
+  room_.wait(lock, [&] { return error_ || waiting_.size() < kMostWaiting; });
   if (error_) std::rethrow_exception(error_);
+  const size_t before = waiting_.size(), enough = pausing_ ? kFullBatch : 1;
   waiting_ += bytes;
-  changed_.notify_all();
+  if (before < enough && waiting_.size() >= enough) wake_.notify_one();
 }
 
 void Output::Close() {
@@ -44,7 +50,7 @@ void Output::Close() {
     const std::lock_guard lock(mutex_);
     closing_ = true;
   }
-  changed_.notify_all();
+  wake_.notify_one();
   if (thread_.joinable()) thread_.join();
   if (error_) std::rethrow_exception(error_);
 }
@@ -53,10 +59,10 @@ void Output::Run() {
   std::string batch;
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return closing_ || !waiting_.empty(); });
+    wake_.wait(lock, [&] { return closing_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
     batch.swap(waiting_);
-    changed_.notify_all();
+    room_.notify_all();
     lock.unlock();
     std::exception_ptr error;
     try {
@@ -66,9 +72,14 @@ void Output::Run() {
     }
     batch.clear();
     lock.lock();
-    if (!error) continue;
+    if (!error) {
+      pausing_ = true;
+      wake_.wait_for(lock, kPause, [&] { return closing_ || waiting_.size() >= kFullBatch; });
+      pausing_ = false;
+      continue;
+    }
     error_ = error;
-    changed_.notify_all();
+    room_.notify_all();
     RequestStop();
     return;
   }

@@ -42,7 +42,12 @@ bool RequestSource::StartNextPrompt() {
   }
   // A bad line takes one number; a prompt takes as many as it asks for, also when it fails.
   base_ = sequence_;
-  sequence_ += prompt_->error.empty() ? prompt_->samples : 1;
+  const bool none_left = numbers_used_up_;
+  numbers_used_up_ |= __builtin_add_overflow(sequence_, prompt_->error.empty() ? prompt_->samples : 1, &sequence_);
+  // The very last number may be taken.
+  if (error_.empty() && !prompt_->seed && (none_left || (numbers_used_up_ && sequence_ > 0))) {
+    error_ = "its completions' numbers go beyond 2^64 - 1; expected a smaller --first, or a seed of its own";
+  }
   num_samples_ = error_.empty() ? prompt_->samples : 1;
   sample_ = 0;
   return true;

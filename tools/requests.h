@@ -42,6 +42,7 @@ class RequestSource {
   const UnknownPolicy unknown_;
   const uint64_t seed_;
   uint64_t sequence_, base_ = 0;
+  bool numbers_used_up_ = false;
   std::shared_ptr<const PromptRecord> prompt_;
   std::vector<TokenId> tokens_;
   std::string error_;
