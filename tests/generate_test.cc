@@ -99,6 +99,19 @@ TEST(Independence, ThreadsAndOrderChangeNothing) {
       const std::vector<Completion> together = RunAll(model, requests, threads);
       for (size_t i = 0; i < 37; ++i) ASSERT_TRUE(Same(together[i], alone[i])) << threads << " threads, request " << i;
     }
+    // A few a run.
+    for (const size_t batch : {1, 4}) {
+      std::vector<Completion> in_turn;
+      for (size_t i = 0; i < 37; i += batch) {
+        const auto first = requests.begin() + static_cast<std::ptrdiff_t>(i);
+        const auto last = first + static_cast<std::ptrdiff_t>(std::min(batch, 37 - i));
+        for (Completion& completion : RunAll(model, {first, last}, threads)) in_turn.push_back(std::move(completion));
+      }
+      ASSERT_EQ(in_turn.size(), 37u);
+      for (size_t i = 0; i < 37; ++i) {
+        ASSERT_TRUE(Same(in_turn[i], alone[i])) << threads << " threads, " << batch << " a run, request " << i;
+      }
+    }
   }
   std::reverse(requests.begin(), requests.end());
   const std::vector<Completion> reversed = RunAll(model, requests, 3);
