@@ -209,6 +209,14 @@ TEST(Folder, RefusesMissingAndBrokenParts) {
   const std::string gap = R"({"a":0,"b":2})", text_id = R"({"a":"0"})";
   refused("vocab.json", &gap, "expected each of 0 to 1 once");
   refused("vocab.json", &text_id, "expected each of 0 to 0 once");
+  Json longer = Json::parse(ReadFile(from + "vocab.json")), shorter;
+  for (const auto& [character, id] : longer.items()) {
+    if (id < 60) shorter[character] = id;
+  }
+  longer["ж"] = 61;
+  const std::string more = longer.dump(), fewer = shorter.dump();
+  refused("vocab.json", &more, "the vocabulary has 62 entries; vocab_size is 61");
+  refused("vocab.json", &fewer, "the vocabulary has 60 entries; vocab_size is 61");
 }
 
 TEST(EveryCommand, RefusesABadModel) {

@@ -200,9 +200,27 @@ TEST_F(DirectoryTest, VocabularyIdsMustBeEachOnce) {
   EXPECT_TRUE(RefusedVocabulary(R"({"a":0,"b":1,"c":2,"d":3,"e":[4]})", {"'e' has id array"}));
   EXPECT_TRUE(RefusedVocabulary(R"({"a":0,"a":1})", {"'a' twice"}));
   EXPECT_TRUE(RefusedVocabulary(R"(["a","b","c","d","e"])", {"expected an object"}));
-  EXPECT_TRUE(RefusedVocabulary(R"({"a":0,"b":1,"c":2,"d":3})", {"4 entries", "vocab_size is 5"}));
   EXPECT_TRUE(RefusedVocabulary(R"({"a":0,"b":1,"c":2,"d":3,"Ġthe":4})", {"'Ġthe'", "4 code points"}));
   EXPECT_TRUE(RefusedVocabulary("{", {"not valid JSON"}));
+}
+
+TEST_F(DirectoryTest, AVocabularyThatDoesNotFitIsRefused) {
+  const std::string longer = R"({"a":0,"b":1,"c":2,"d":3,"e":4,"f":5})", shorter = R"({"a":0,"b":1,"c":2,"d":3})";
+  EXPECT_TRUE(RefusedVocabulary(longer, {"6 entries", "vocab_size is 5"}));
+  EXPECT_TRUE(RefusedVocabulary(shorter, {"4 entries", "vocab_size is 5"}));
+  // A configuration that agrees with it, or has no say; only one that says fewer makes the last row padding.
+  const auto refused = [&](const std::string& vocabulary, const Json& vocab_size, std::string_view expected) {
+    Json config = Json::parse(WriteConfig(model_.config()));
+    config.erase("vocab_size");
+    if (!vocab_size.is_null()) config["vocab_size"] = vocab_size;
+    Write("config.json", config.dump());
+    Write("vocab.json", vocabulary);
+    return Fails([&] { Model::Load(folder_); }, {"model.safetensors'", "weight' has shape [5, 16]", expected});
+  };
+  EXPECT_TRUE(refused(longer, 6, "[6, 16]"));
+  EXPECT_TRUE(refused(longer, nullptr, "[6, 16]"));
+  EXPECT_TRUE(refused(shorter, nullptr, "[4, 16]"));
+  EXPECT_FALSE(refused(shorter, 4, "[4, 16]"));
 }
 
 TEST_F(DirectoryTest, MissingFilesAreNamed) {
