@@ -1,6 +1,8 @@
 // octavo generate: where prompts come from: flags, files of lines, JSON lines, pipes; what bad ones do; the order of records.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/testing/command_checks.h"
 
 namespace octavo::test {
@@ -53,6 +55,26 @@ TEST(PromptLines, OtherBytesArePartOfThePrompt) {
   EXPECT_EQ(records[3].at("prompt"), "\uFFFD");
   EXPECT_EQ(records[4].at("prompt"), "c\r") << "half a line end";
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(records[i].at("line"), i + 1);
+}
+
+TEST(PromptLines, CharactersThatTinyLacksFailByPlaceAndOthersGoOn) {
+  const Arguments tiny = {"generate", "--seed", "1", "--max-chars", "5", "--format", "jsonl"};
+  const RunResult result = RunPartly(tiny + kInput, {.input = "price: 5€\nROMEO:\nnaïve\nprice: €\na\tb\nJULIET:\n"});
+  const std::vector<Json> lacks = {"character 8 is U+0035 '5', which the model's vocabulary lacks",
+                                   nullptr,
+                                   "character 3 is U+00EF 'ï', which the model's vocabulary lacks",
+                                   "character 8 is U+20AC '€', which the model's vocabulary lacks",
+                                   "character 2 is U+0009 '\\t', which the model's vocabulary lacks",
+                                   nullptr};
+  for (size_t i = 0; i < lacks.size(); ++i) EXPECT_EQ(Records(result).at(i).value("error", Json()), lacks[i]) << i;
+  EXPECT_EQ(Prompts(result), (std::vector<Json>{"price: 5€", "ROMEO:", "naïve", "price: €", "a\tb", "JULIET:"}));
+  EXPECT_EQ(Column(Records(result), "chars"), (std::vector<Json>{0, 5, 0, 0, 0, 5}));
+  const std::vector<std::string> messages = Lines(result.err);
+  for (const size_t i : {0, 2, 3, 4}) {
+    const std::string message =
+        "octavo: standard input line " + std::to_string(i + 1) + ": " + lacks[i].get<std::string>();
+    EXPECT_EQ(std::count(messages.begin(), messages.end(), message), 1) << result.err;
+  }
 }
 
 TEST(PromptLines, EndlessOnesAreRefused) {
