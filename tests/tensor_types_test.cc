@@ -120,11 +120,13 @@ TEST(ToFloats, EmptyTensors) {
 TEST(ToFloats, AnyAlignment) {
   const std::vector<float> values = Random(2).Floats(37);
   const std::vector<double> doubles(values.begin(), values.end());
-  std::vector<uint16_t> brains;
-  std::vector<float> brain_values;
+  std::vector<uint16_t> halves, brains;
+  std::vector<float> half_values, brain_values;
   for (const float x : values) {
     brains.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16));
     brain_values.push_back(FromBf16(brains.back()));
+    halves.push_back(brains.back() & 0xBFFF);  // finite
+    half_values.push_back(FromF16(halves.back()));
   }
   const auto read_at = [](size_t offset, const std::string& type, const std::vector<std::byte>& bytes) {
     std::vector<std::byte> buffer(bytes.size() + 192);
@@ -136,6 +138,7 @@ TEST(ToFloats, AnyAlignment) {
   for (size_t offset = 0; offset < 64; ++offset) {
     EXPECT_TRUE(SameBits(read_at(offset, "F32", BytesOf(values)), values));
     EXPECT_TRUE(SameBits(read_at(offset, "F64", BytesOf(doubles)), values));
+    EXPECT_TRUE(SameBits(read_at(offset, "F16", BytesOf(halves)), half_values));
     EXPECT_TRUE(SameBits(read_at(offset, "BF16", BytesOf(brains)), brain_values));
   }
 }
