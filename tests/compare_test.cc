@@ -18,6 +18,7 @@ namespace {
 
 using check::Guarded;
 using check::kOddStart;
+using check::kPageStart;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -107,6 +108,23 @@ TEST(Guarded, StartsAsNaNAndSeesAWriteInFront) {
   EXPECT_FALSE(buffer.Intact());
 }
 
+// A read in front or behind gives NaN, which arithmetic changes into another one.
+TEST(Guarded, IsNaNAround) {
+  const auto check = []<typename Value>(Guarded<Value>& buffer, std::ptrdiff_t place) {
+    Value* const data = buffer.data();
+    EXPECT_TRUE(std::isnan(data[place])) << place;
+    EXPECT_TRUE(buffer.Intact());
+    data[place] += 0;
+    EXPECT_FALSE(buffer.Intact()) << place;
+  };
+  for (const std::ptrdiff_t place : {-1, -2, -16, 33, 34}) {
+    Guarded<float> floats(33, kOddStart);
+    Guarded<double> doubles(33, kOddStart);
+    check(floats, place);
+    check(doubles, place);
+  }
+}
+
 TEST(Guarded, StartsOneElementBehindAnAlignedAddressWhenAsked) {
   for (const size_t count : {0, 1, 16, 33, 1024}) {
     Guarded<float> buffer(count, kOddStart);
@@ -125,6 +143,22 @@ TEST(GuardedDeathTest, EndsAtAnUnreadablePage) {
         (void)x;
       },
       "");
+}
+
+TEST(GuardedDeathTest, StartsBehindAnUnreadablePageWhenAsked) {
+  for (const size_t count : {1, 33, 5000}) {
+    Guarded<float> buffer(count, kPageStart);
+    buffer.data()[0] = buffer.data()[count - 1] = 1;
+    EXPECT_TRUE(buffer.Intact());
+    EXPECT_DEATH(
+        {
+          volatile float x = buffer.data()[-1];
+          (void)x;
+        },
+        "");
+    buffer.data()[count] = 0;
+    EXPECT_FALSE(buffer.Intact());
+  }
 }
 
 TEST(RandomTest, RepeatsForASeedAndCoversItsRange) {

@@ -84,8 +84,11 @@ Outcome CheckQkv(Random& random);
 Outcome CheckSample(Random& random);
 Outcome CheckSoftmax(Random& random);
 
-// Where the contract asks for no alignment: up to the unreadable page, or one element behind an aligned address.
-inline size_t AnyAlignment(Random& random) { return random.Bits() % 2 ? alignof(float) : kOddStart; }
+// Where the contract asks for no alignment: up to an unreadable page, from one on, or one element behind an aligned address.
+inline size_t AnyAlignment(Random& random) {
+  constexpr size_t kPlaces[] = {alignof(float), kPageStart, kOddStart};
+  return kPlaces[random.Below(3)];
+}
 
 // Panels in guarded memory; rows behind the last are NaN until a kernel writes them.
 class Panels {
