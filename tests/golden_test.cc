@@ -20,6 +20,22 @@ namespace {
 // What any pass must keep; the one in double stays far below.
 constexpr double kLogitsBound = 1e-4, kAttentionBound = 1e-5;
 
+// The vector kernels' [T, vocabulary], and their attention weights.
+std::vector<float> ReadText(const Model& model, const GoldenValues& golden, std::vector<float>& attention) {
+  const size_t length = golden.tokens.size(), vocabulary = model.vocabulary().size();
+  TextPass pass(model);
+  std::vector<float> logits(length * vocabulary);
+  attention.assign(golden.attention.size(), 0);
+  pass.Read(golden.tokens, 0, attention.data());
+  for (size_t panel = 0; panel < NumPanels(length); ++panel) {
+    const float* from = pass.Logits(panel);
+    for (size_t t = panel * kPanelRows; t < std::min(length, (panel + 1) * kPanelRows); ++t) {
+      for (size_t v = 0; v < vocabulary; ++v) logits[t * vocabulary + v] = from[v * kPanelRows + t % kPanelRows];
+    }
+  }
+  return logits;
+}
+
 class GoldenTest : public ::testing::TestWithParam<nlohmann::json> {
  protected:
   const nlohmann::json& entry_ = GetParam();
@@ -67,22 +83,14 @@ TEST_P(GoldenTest, PassInFloatAgrees) { CheckPass<float>(kLogitsBound, kAttentio
 
 // The vector kernels, on every target of this CPU.
 TEST_P(GoldenTest, TextPassAgreesOnEveryTarget) {
-  const size_t length = golden_.tokens.size(), vocabulary = model_.vocabulary().size();
   for (const std::string& target : RunnableTargets()) {
     SCOPED_TRACE(target);
     UseTarget(target);
-    TextPass pass(model_);
-    std::vector<float> attention(golden_.attention.size()), logits(length * vocabulary);
-    pass.Read(golden_.tokens, 0, attention.data());
-    for (size_t panel = 0; panel < NumPanels(length); ++panel) {
-      const float* from = pass.Logits(panel);
-      for (size_t t = panel * kPanelRows; t < std::min(length, (panel + 1) * kPanelRows); ++t) {
-        for (size_t v = 0; v < vocabulary; ++v) logits[t * vocabulary + v] = from[v * kPanelRows + t % kPanelRows];
-      }
-    }
+    std::vector<float> attention;
+    const std::vector<float> logits = ReadText(model_, golden_, attention);
     EXPECT_TRUE(Within(logits, golden_.logits, kLogitsBound));
     EXPECT_TRUE(Within(attention, golden_.attention, kAttentionBound));
-    EXPECT_TRUE(RowsSumToOne(attention, length));
+    EXPECT_TRUE(RowsSumToOne(attention, golden_.tokens.size()));
   }
   UseBestTarget();
 }
@@ -120,6 +128,41 @@ TEST_P(GoldenTest, AnotherActivationIsSeen) {
     ReferencePass<double> pass(other);
     EXPECT_EQ(static_cast<bool>(Within(pass.ReadAll(golden_.tokens), golden_.logits, kLogitsBound)), same)
         << ActivationName(kind);
+  }
+}
+
+// One file, both GELUs: each configuration gives PyTorch's numbers of its own, and none of the other's.
+TEST(GoldenGelu, OneFileUnderBothConfigurations) {
+  ModelFile file(OpenGolden({{"model", "m8.safetensors"}}));
+  const std::string names[] = {"gelu_new", "gelu"};
+  const GoldenValues golden[] = {ReadGolden({{"expected", "m8.expected.safetensors"}}),
+                                 ReadGolden({{"expected", "m8.gelu.expected.safetensors"}})};
+  ASSERT_EQ(golden[0].tokens, golden[1].tokens);
+  for (const size_t own : {0, 1}) {
+    SCOPED_TRACE(names[own]);
+    file.SetConfig("activation_function", names[own]);
+    const Model model = file.Parse();
+    const auto check = [&](const auto& logits, const auto& attention, double logits_bound, double attention_bound) {
+      EXPECT_TRUE(Within(logits, golden[own].logits, logits_bound));
+      EXPECT_TRUE(Within(attention, golden[own].attention, attention_bound));
+      EXPECT_FALSE(Within(logits, golden[1 - own].logits, kLogitsBound));
+      EXPECT_FALSE(Within(attention, golden[1 - own].attention, kAttentionBound));
+    };
+    ReferencePass<double> in_double(model);
+    std::vector<double> double_attention;
+    const auto double_logits = in_double.ReadWithWeights(golden[own].tokens, double_attention);
+    check(double_logits, double_attention, 1e-8, 1e-8);
+    ReferencePass<float> in_float(model);
+    std::vector<float> attention;
+    const auto float_logits = in_float.ReadWithWeights(golden[own].tokens, attention);
+    check(float_logits, attention, kLogitsBound, kAttentionBound);
+    for (const std::string& target : RunnableTargets()) {
+      SCOPED_TRACE(target);
+      UseTarget(target);
+      const std::vector<float> logits = ReadText(model, golden[own], attention);
+      check(logits, attention, kLogitsBound, kAttentionBound);
+    }
+    UseBestTarget();
   }
 }
 

@@ -2,9 +2,9 @@
 """Makes the golden data: small random models in every form that files come in, and what PyTorch in float64 computes from them.
 
 Writes golden/NAME.safetensors or golden/NAME/ (the models), golden/NAME.expected.safetensors (`tokens` I32 [n], `logits` F64
-[n, vocabulary], `attention` [layers, heads, n, n], n = the context) and golden/manifest.json. The built-in model is not copied: its
-expected values stand under `tiny_...`. The weights are the same bits on every machine: uniform numbers of a frozen generator, no libm.
-verify_golden.py computes all of it again without PyTorch.
+[n, vocabulary], `attention` [layers, heads, n, n], n = the context) and golden/manifest.json. NAME.gelu.expected.safetensors is what the
+same weights give under another activation. The built-in model is not copied: its expected values stand under `tiny_...`. The weights are
+the same bits on every machine: uniform numbers of a frozen generator, no libm. verify_golden.py computes all of it again without PyTorch.
 
     /usr/bin/python3 tests/data/make_golden.py && /usr/bin/python3 tests/data/verify_golden.py
 """
@@ -44,6 +44,7 @@ class Specimen:
     heads: int
     width: int
     activation: str
+    other_activation: str = ""  # expected values under this one too
     epsilon: float = 1e-5
     biases: bool = True
     tied: bool = False
@@ -100,7 +101,7 @@ HUGGING_FACE = {
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 SPECIMENS = [
-    Specimen("m8", 1, list("\n abc"), "a cab\nba", layers=2, heads=2, width=16, activation="gelu_new", start="\n"),
+    Specimen("m8", 1, list("\n abc"), "a cab\nba", layers=2, heads=2, width=16, activation="gelu_new", other_activation="gelu", start="\n"),
     Specimen(
         "modd",
         2,
@@ -337,6 +338,10 @@ def make(golden, tiny):
         logits, attention = expected_values(specimen.config(), stored, tokens)
         write_expected(golden / f"{specimen.name}.expected.safetensors", tokens, logits, attention)
         report(specimen.name, logits, attention)
+        if other := specimen.other_activation:
+            logits, attention = expected_values({**specimen.config(), "activation_function": other}, stored, tokens)
+            write_expected(golden / f"{specimen.name}.{other}.expected.safetensors", tokens, logits, attention)
+            report(f"{specimen.name} with {other}", logits, attention)
         form = {
             "type": specimen.type,
             "orientation": "[in, out]" if specimen.inputs_first else "[out, in]",
