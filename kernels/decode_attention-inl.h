@@ -41,6 +41,17 @@ HWY_INLINE VF LoadNumber(const uint32_t* HWY_RESTRICT slot, size_t i, size_t v) 
   return hn::BitCast(DF(), i % 2 ? hn::And(pair, hn::Set(du, 0xFFFF0000u)) : hn::ShiftLeft<16>(pair));
 }
 
+// Which lanes read slot number j of the range. `starts` holds each lane's first j.
+HWY_INLINE hn::Mask<DF> HasBegun(size_t j, VF starts) { return hn::Ge(hn::Set(DF(), static_cast<float>(j)), starts); }
+
+// The larger of `largest` and, where kSelect only in lanes that have begun, `score` of slot j.
+template <bool kSelect>
+HWY_INLINE VF MaxScore(VF largest, VF score, size_t j, VF starts) {
+  const VF larger = hn::Max(largest, score);
+  if constexpr (kSelect) return hn::IfThenElse(HasBegun(j, starts), larger, largest);
+  return larger;
+}
+
 // sum[b] += q_i · k_i of kBlock slots.
 template <size_t kBlock, typename T>
 HWY_INLINE void AddProducts(const float* HWY_RESTRICT q, const T* const (&keys)[kBlock], size_t skip, size_t i,
@@ -55,16 +66,17 @@ HWY_INLINE void AddProducts(const float* HWY_RESTRICT q, const T* const (&keys)[
   }
 }
 
-// raw[b] = q · k of the slots at places[b], b < kBlock; raises `largest` to them.
-template <size_t kBlock, typename T>
-HWY_INLINE void RawScores(const float* HWY_RESTRICT q, const T* keys, const uint32_t* places, size_t head_size,
-                          float* HWY_RESTRICT raw, VF (&largest)[kVectorsPerPanel]) {
+// raw[j + b] = q · k of the slots at places[j + b], b < kBlock; raises `largest` to those that a lane reads.
+template <size_t kBlock, bool kSelect, typename T>
+HWY_INLINE void RawScores(const float* HWY_RESTRICT q, const T* keys, const uint32_t* places, size_t j,
+                          size_t head_size, const VF* starts, float* HWY_RESTRICT raw,
+                          VF (&largest)[kVectorsPerPanel]) {
   const DF d;
   const T* key[kBlock];
   VF sum[kBlock][kVectorsPerPanel];
   OCTAVO_UNROLL
   for (size_t b = 0; b < kBlock; ++b) {
-    key[b] = keys + places[b] * SlotSize(keys, head_size) * kPanelRows;
+    key[b] = keys + places[j + b] * SlotSize(keys, head_size) * kPanelRows;
     OCTAVO_UNROLL
     for (size_t v = 0; v < kVectorsPerPanel; ++v) sum[b][v] = hn::Zero(d);
   }
@@ -81,17 +93,17 @@ HWY_INLINE void RawScores(const float* HWY_RESTRICT q, const T* keys, const uint
   for (size_t b = 0; b < kBlock; ++b) {
     OCTAVO_UNROLL
     for (size_t v = 0; v < kVectorsPerPanel; ++v) {
-      hn::Store(sum[b][v], d, raw + b * kPanelRows + v * kLanes);
-      largest[v] = hn::Max(largest[v], sum[b][v]);
+      hn::Store(sum[b][v], d, raw + (j + b) * kPanelRows + v * kLanes);
+      largest[v] = MaxScore<kSelect>(largest[v], sum[b][v], j + b, starts[v]);
     }
   }
 }
 
 // Raw scores of slots [begin, end), kHeadSize numbers each, whose query stays in registers: one slot at a time.
-template <size_t kHeadSize, typename T>
+template <size_t kHeadSize, bool kSelect, typename T>
 HWY_INLINE void SmallHeadScores(const float* HWY_RESTRICT q, const T* HWY_RESTRICT keys,
-                                const uint32_t* HWY_RESTRICT places, size_t begin, size_t end, float* HWY_RESTRICT raw,
-                                VF (&largest)[kVectorsPerPanel]) {
+                                const uint32_t* HWY_RESTRICT places, size_t begin, size_t end, const VF* starts,
+                                float* HWY_RESTRICT raw, VF (&largest)[kVectorsPerPanel]) {
   const DF d;
   VF query[kHeadSize][kVectorsPerPanel];
   OCTAVO_UNROLL
@@ -107,48 +119,43 @@ HWY_INLINE void SmallHeadScores(const float* HWY_RESTRICT q, const T* HWY_RESTRI
       OCTAVO_UNROLL
       for (size_t i = 0; i < kHeadSize; ++i) sum = hn::MulAdd(query[i][v], LoadNumber(key, i, v), sum);
       hn::Store(sum, d, raw + j * kPanelRows + v * kLanes);
-      largest[v] = hn::Max(largest[v], sum);
+      largest[v] = MaxScore<kSelect>(largest[v], sum, j, starts[v]);
     }
   }
 }
 
-// Raw scores of slots [begin, end); the largest of each lane, whatever it may read of them.
-template <typename T>
+// Raw scores of slots [begin, end), the largest that each lane reads. Where kSelect, some lanes begin behind `begin`.
+template <bool kSelect, typename T>
 HWY_INLINE void RangeScores(const float* q, const T* keys, const uint32_t* places, size_t begin, size_t end,
-                            size_t head_size, float* raw, VF (&largest)[kVectorsPerPanel]) {
+                            size_t head_size, const VF* starts, float* raw, VF (&largest)[kVectorsPerPanel]) {
   if constexpr (kManyRegisters && kVectorsPerPanel == 1) {
-    if (head_size == 8) return SmallHeadScores<8>(q, keys, places, begin, end, raw, largest);
+    if (head_size == 8) return SmallHeadScores<8, kSelect>(q, keys, places, begin, end, starts, raw, largest);
   }
   size_t j = begin;
   for (; j + kScoreSlots <= end; j += kScoreSlots)
-    RawScores<kScoreSlots>(q, keys, places + j, head_size, raw + j * kPanelRows, largest);
-  for (; j < end; ++j) RawScores<1>(q, keys, places + j, head_size, raw + j * kPanelRows, largest);
+    RawScores<kScoreSlots, kSelect>(q, keys, places, j, head_size, starts, raw, largest);
+  for (; j < end; ++j) RawScores<1, kSelect>(q, keys, places, j, head_size, starts, raw, largest);
 }
 
-// Which lanes read slot number j of the range.
-HWY_INLINE hn::Mask<DF> HasBegun(size_t j, VF starts) { return hn::Ge(hn::Set(DF(), static_cast<float>(j)), starts); }
-
-// All raw scores and the largest that each lane reads. `starts` holds each lane's first j, `shared` the first that all lanes read.
+// All raw scores and the largest that each lane reads. `shared` is the first slot that all lanes read.
 template <typename T>
 HWY_INLINE void AllRawScores(const float* q, const T* keys, const uint32_t* places, size_t shared, size_t count,
                              size_t head_size, const VF* starts, float* raw, VF (&largest)[kVectorsPerPanel]) {
-  const DF d;
-  const VF lowest = hn::Set(d, -HUGE_VALF);
-  VF unused[kVectorsPerPanel];
-  for (size_t v = 0; v < kVectorsPerPanel; ++v) unused[v] = largest[v] = lowest;
-  RangeScores(q, keys, places, 0, shared, head_size, raw, unused);
-  RangeScores(q, keys, places, shared, count, head_size, raw, largest);
-  for (size_t j = 0; j < shared; ++j) {
-    for (size_t v = 0; v < kVectorsPerPanel; ++v) {
-      const VF score = hn::Load(d, raw + j * kPanelRows + v * kLanes);
-      largest[v] = hn::Max(largest[v], hn::IfThenElse(HasBegun(j, starts[v]), score, lowest));
-    }
-  }
+  for (size_t v = 0; v < kVectorsPerPanel; ++v) largest[v] = hn::Set(DF(), -HUGE_VALF);
+  RangeScores<true>(q, keys, places, 0, shared, head_size, starts, raw, largest);
+  RangeScores<false>(q, keys, places, shared, count, head_size, starts, raw, largest);
 }
 
 // Where weights come from: raw scores are made into weights and summed on the way, for this pass alone or left in their place for the next
 // ones; or an earlier pass left them.
 enum class Weights { kMake, kMakeAndKeep, kReady };
+
+// sum + weight · value in lanes that have begun, sum in the others, whatever their value is.
+HWY_INLINE VF MulAddWhere(hn::Mask<DF> has_begun, VF weight, VF value, VF sum) {
+  // One instruction where masks are registers of their own, two elsewhere; the same bits, for a weight of 0 adds 0 to a sum that is 0 still.
+  if constexpr (HWY_TARGET == HWY_AVX3) return hn::IfThenElse(has_begun, hn::MulAdd(weight, value, sum), sum);
+  return hn::MulAdd(weight, hn::IfThenElseZero(has_begun, value), sum);
+}
 
 // sum[b] += Σ weight · v[slot, b] over slots [begin, end). Where kSelect, only
 // lanes that have begun take part. One slot at a time: four side by side, as in causal attention, ran at 169 ns a character of `tiny` where
@@ -174,9 +181,9 @@ HWY_INLINE void MixSlots(float* HWY_RESTRICT weights, const T* HWY_RESTRICT valu
     for (size_t b = 0; b < kBlock; ++b) {
       OCTAVO_UNROLL
       for (size_t v = 0; v < kVectorsPerPanel; ++v) {
-        VF value = LoadNumber(slot, b + parity, v);
-        if constexpr (kSelect) value = hn::IfThenElseZero(HasBegun(j, starts[v]), value);
-        sum[b][v] = hn::MulAdd(weight[v], value, sum[b][v]);
+        const VF value = LoadNumber(slot, b + parity, v);
+        sum[b][v] = kSelect ? MulAddWhere(HasBegun(j, starts[v]), weight[v], value, sum[b][v])
+                            : hn::MulAdd(weight[v], value, sum[b][v]);
       }
     }
   }
