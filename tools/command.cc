@@ -164,7 +164,9 @@ void ApplyTarget(const std::string& name, bool quiet) {
   }
   const bool portable = CurrentTarget() == "scalar" && RunnableTargets().size() == 1;
   if (portable && !quiet)
-    Complain("this CPU has none of the instruction sets that octavo is fast with; running portable code");
+    Complain(
+        "this CPU has none of the instruction sets that octavo is fast with, SSSE3 or better on x86-64 and NEON on "
+        "AArch64; running portable code");
 }
 
 }  // namespace octavo::tools
