@@ -23,7 +23,7 @@ namespace {
 // What the mask alone gives.
 ThreadCount ByAffinity() { return DefaultThreads("/nowhere"); }
 
-// A tiny job must not be slower on many threads than on one: it starts none that it does not need.
+// A tiny job must not be slower on many threads than on one: it starts none that it does not need, nor oneTBB.
 TEST(Threads, AreNotStartedForOneRequest) {
   const Model model = RandomModel(M8Shape());
   const auto count_threads = [] {
