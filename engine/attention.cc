@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <optional>
 #include <string>
 
@@ -59,8 +60,8 @@ void CheckText(const Model& model, std::span<const TokenId> text) {
   if (const std::string complaint = model.vocabulary().ComplaintAbout(text); !complaint.empty()) Fail("{}", complaint);
 }
 
-// Of the buffer that the pass fills.
-size_t NumWeights(const ModelConfig& config, size_t length) {
+// The buffer that the pass fills.
+std::vector<float> WeightsBuffer(const ModelConfig& config, size_t length) {
   size_t bytes = sizeof(float);
   for (const size_t factor : {config.num_layers, config.num_heads, length, length}) {
     if (__builtin_mul_overflow(bytes, factor, &bytes)) {
@@ -68,7 +69,12 @@ size_t NumWeights(const ModelConfig& config, size_t length) {
            config.num_layers, config.num_heads, length);
     }
   }
-  return bytes / sizeof(float);
+  try {
+    return std::vector<float>(bytes / sizeof(float));
+  } catch (const std::exception&) {  // bad_alloc, or length_error where no vector can be so long
+    Fail("{} layers and {} heads over {} characters need {} bytes for attention weights, more than there is memory",
+         config.num_layers, config.num_heads, length, bytes);
+  }
 }
 
 }  // namespace
@@ -100,7 +106,7 @@ Attention Attend(const Model& model, std::span<const TokenId> text, const RunOpt
   CheckText(model, text);
   const ModelConfig& config = model.config();
   Attention attention{text.size(), config.num_layers, config.num_heads, {}, {}};
-  attention.weights.resize(NumWeights(config, text.size()));
+  attention.weights = WeightsBuffer(config, text.size());
   const Team team(options.num_threads);
   team.Execute([&] {
     TextPass pass(model, &team, options.kv);

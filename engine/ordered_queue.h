@@ -66,7 +66,7 @@ class OrderedQueue {
   // Whether there are requests for more workers.
   bool has_ready() {
     const std::lock_guard lock(mutex_);
-    return !ready_.empty();
+    return !failed_ && !Stopped() && !ready_.empty();
   }
 
   void Put(uint64_t number, Request&& request, Result&& result) {

@@ -45,7 +45,8 @@ class Team {
       if (grown || grown.exchange(true)) return;
       arena().execute([&] {
         others.emplace();
-        for (size_t i = 1; i < count; ++i) others->run([&, i] { WorkOn(i, work, grow); });
+        // Deferred first, so that a task for which there is no memory is not waited for.
+        for (size_t i = 1; i < count; ++i) others->run(others->defer([&, i] { WorkOn(i, work, grow); }));
       });
     };
     WorkOn(0, work, grow);

@@ -98,14 +98,17 @@ Score ScoreText(const Model& model, const ScoreRequest& request, const RunOption
 
 void ScoreAll(const Model& model, const RunOptions& options, const std::function<std::optional<ScoreRequest>()>& next,
               const std::function<void(const ScoreRequest&, Score&&)>& emit) {
-  const size_t num_workers = static_cast<size_t>(options.num_threads);
+  constexpr double kLongSeconds = 5e-3;  // starting oneTBB takes about as long
+  const size_t num_workers = static_cast<size_t>(options.num_threads), context = model.config().context_length;
   Passes passes = MakePasses(model, options.kv);
   OrderedQueue<ScoreRequest, Score> queue(next, emit, options, num_workers, 64 * num_workers);
   const Team team(options.num_threads);
   team.Grow(num_workers, [&](size_t, const std::function<void()>& grow) {
     try {
       while (auto item = queue.Take(0)) {
-        if (queue.has_ready()) grow();
+        // A long text is worth the threads, which others will need that come meanwhile.
+        const double windows = 1 + static_cast<double>(item->request.text.size()) / static_cast<double>(context);
+        if (queue.has_ready() || windows * WindowSeconds(model.config()) > kLongSeconds) grow();
         Score score = ScoreWith(passes, team, model, item->request);
         queue.Put(item->number, std::move(item->request), std::move(score));
       }

@@ -209,6 +209,10 @@ TEST(Attend, RefusesWhatItCannotRead) {
   for (float& x : huge.layers[1].c_attn.weight) x *= 1e38f;
   const Model overflowing = BuildModel(ConfigOf(M8Shape()), M8Shape().vocabulary, std::move(huge));
   EXPECT_TRUE(Fails([&] { Attend(overflowing, std::vector<TokenId>{0, 1, 2}); }, {"layer 2, head 1", "not finite"}));
+#ifndef OCTAVO_TEST_SANITIZED  // sanitizers end the program when so much is asked for
+  const Model long_one = RandomModel({Characters("ab"), 1 << 20, 64, 1, 1});
+  EXPECT_TRUE(Fails([&] { Attend(long_one, std::vector<TokenId>(1 << 20)); }, {"281474976710656 bytes"}));
+#endif
 }
 
 // ---- what the mask and the position embeddings do ----

@@ -154,6 +154,14 @@ TEST(JsonTexts, AreReadAsLinesAre) {
   }
 }
 
+TEST(JsonTexts, HardCharactersComeBackAsTheyWent) {
+  const std::string text = "\"\\\t\x01\u2028é😀";
+  const RunResult result = RunWell({"score", "-", "--model", Golden("modd"), "--per-char", "--input-format", "jsonl"},
+                                   {.input = Json({{"text", text}}).dump() + "\n"});
+  EXPECT_EQ(Records(result).at(0).at("text"), text);
+  EXPECT_EQ(result.out.find("\u2028"), std::string::npos) << "some readers of lines end one there";
+}
+
 TEST(JsonTexts, UnknownKeysGetOneWarningEach) {
   std::string input = "{\"text\":\"a\"}\n";
   for (size_t i = 0; i < 20; ++i) input += "{\"text\":\"abc\",\"id\":1,\"txet\":\"b\"}\n";

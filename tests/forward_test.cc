@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/kv_cache.h"
 #include "kernels/targets.h"
 #include "tests/testing/compare.h"
+#include "tests/testing/errors.h"
 #include "tests/testing/models.h"
 
 namespace octavo::test {
@@ -122,6 +124,21 @@ TEST_P(ForwardTest, ALaterCharacterMovesNoEarlierRow) {
 
 INSTANTIATE_TEST_SUITE_P(, ForwardTest, ::testing::ValuesIn(RunnableTargets()),
                          [](const auto& test) { return test.param; });
+
+// ---- caches that do not fit ----
+
+TEST(Cache, SaysHowManyBytesItWants) {
+  ModelConfig config;
+  config.num_heads = 1;
+  config.width = config.num_layers = config.context_length = 2147483647;
+  EXPECT_TRUE(
+      Fails([&] { KvCache::Bytes(config, 1, KvPrecision::kF32); }, {"2147483647 layers", "than can be counted"}));
+#ifndef OCTAVO_TEST_SANITIZED  // sanitizers end the program when so much is asked for
+  config.width = config.num_layers = 1 << 20;
+  config.context_length = 1000;
+  EXPECT_TRUE(Fails([&] { KvCache(config, 1, KvPrecision::kF32); }, {"1000 characters", "140737488355328000 bytes"}));
+#endif
+}
 
 }  // namespace
 }  // namespace octavo::test

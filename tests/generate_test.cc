@@ -74,10 +74,15 @@ TEST(Independence, NeighboursChangeNothing) {
   std::vector<GenerateRequest> reversed(requests.rbegin(), requests.rend());
   std::vector<GenerateRequest> with_more = requests;
   with_more.insert(with_more.begin() + 1, 17, requests[0]);
-  for (size_t i = 0; i < 3; ++i) {
-    EXPECT_TRUE(Same(RunAll(model, requests, 2)[i], alone[i]));
-    EXPECT_TRUE(Same(RunAll(model, reversed, 2)[2 - i], alone[i]));
-    EXPECT_TRUE(Same(RunAll(model, with_more, 2)[i == 0 ? 0 : i + 17], alone[i]));
+  for (const int threads : {1, 2}) {  // on one, all are in one panel or two
+    const std::vector<Completion> together = RunAll(model, requests, threads),
+                                  backwards = RunAll(model, reversed, threads),
+                                  many = RunAll(model, with_more, threads);
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_TRUE(Same(together[i], alone[i]));
+      EXPECT_TRUE(Same(backwards[2 - i], alone[i]));
+    }
+    for (size_t i = 0; i < 20; ++i) EXPECT_TRUE(Same(many[i], alone[i < 18 ? 0 : i - 17])) << i;
   }
 }
 
@@ -98,18 +103,18 @@ TEST(Independence, ThreadsAndOrderChangeNothing) {
     for (int round = 0; round < 20; ++round) {
       const std::vector<Completion> together = RunAll(model, requests, threads);
       for (size_t i = 0; i < 37; ++i) ASSERT_TRUE(Same(together[i], alone[i])) << threads << " threads, request " << i;
-    }
-    // A few a run.
-    for (const size_t batch : {1, 4}) {
-      std::vector<Completion> in_turn;
-      for (size_t i = 0; i < 37; i += batch) {
-        const auto first = requests.begin() + static_cast<std::ptrdiff_t>(i);
-        const auto last = first + static_cast<std::ptrdiff_t>(std::min(batch, 37 - i));
-        for (Completion& completion : RunAll(model, {first, last}, threads)) in_turn.push_back(std::move(completion));
-      }
-      ASSERT_EQ(in_turn.size(), 37u);
-      for (size_t i = 0; i < 37; ++i) {
-        ASSERT_TRUE(Same(in_turn[i], alone[i])) << threads << " threads, " << batch << " a run, request " << i;
+      // A few a run.
+      for (const size_t batch : {1, 4}) {
+        std::vector<Completion> in_turn;
+        for (size_t i = 0; i < 37; i += batch) {
+          const auto first = requests.begin() + static_cast<std::ptrdiff_t>(i);
+          const auto last = first + static_cast<std::ptrdiff_t>(std::min(batch, 37 - i));
+          for (Completion& completion : RunAll(model, {first, last}, threads)) in_turn.push_back(std::move(completion));
+        }
+        ASSERT_EQ(in_turn.size(), 37u);
+        for (size_t i = 0; i < 37; ++i) {
+          ASSERT_TRUE(Same(in_turn[i], alone[i])) << threads << " threads, " << batch << " a run, request " << i;
+        }
       }
     }
   }

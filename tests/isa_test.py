@@ -2,8 +2,8 @@
 
     tests/isa_test.py OBJDUMP OCTAVO
 
-On x86-64 every function that uses 256- or 512-bit registers, or instructions in AVX's encoding on narrower ones, must be in the namespace of a
-target that has them: a vector body that leaked out of its target's namespace would end the program on an older CPU. On AArch64 nothing may be
+On x86-64 every function that uses 256- or 512-bit registers, instructions in AVX's or AVX-512's encoding on narrower ones, or those of SSE4.1, must
+be in the namespace of a target that has them: a vector body that leaked out of its target's namespace would end the program on an older CPU. On AArch64 nothing may be
 above Armv8.0, nor be cryptographic, which the Raspberry Pi 4 lacks. Fails, too, when it sees no vector code inside the namespaces: then it
 looked at the wrong thing.
 """
@@ -17,6 +17,11 @@ RULES = {
     "elf64-x86-64": {
         "ymm": (r"%ymm\d", r"\bN_AVX[23]::"),
         "zmm": (r"%zmm\d", r"\bN_AVX3::"),
+        "SSE4.1": (
+            r"^(pmulld|pm(in|ax)(s[bd]|u[dw])|round[ps][sd]|p?blendv?\w+|ptest|pinsr[bdq]|pextr[bdq]|insertps|pcmp(eq|gt)q|pmov[sz]x\w+)\s",
+            r"\bN_SSE4::",
+        ),
+        "AVX-512": (r"%k[0-7]\b|%[xy]mm(1[6-9]|2\d|3[01])\b", r"\bN_AVX3::"),
         "AVX": (r"^v(?!err|erw|mcall|mfunc)[a-z0-9]+\s", r"\bN_AVX[23]::"),  # vmaxss, not maxss; v… of old is none of it
     },
     "elf64-littleaarch64": {

@@ -155,7 +155,7 @@ TEST(VectorMatMul, AllOddSizes) {
       const std::vector<float> weight = random.Floats(inputs * outputs), bias = random.Floats(outputs);
       Guarded<float> packed(PackedFloats(inputs, outputs), kPanelAlignment);
       PackMatrix(weight.data(), inputs, outputs, packed.data());
-      for (const size_t rows : {1, 4, 5, 16, 17, 33}) {
+      for (const size_t rows : {1, 2, 3, 4, 5, 16, 17, 33}) {
         const std::vector<float> input = random.Floats(rows * inputs);
         const Sums sums = Formula(input, inputs, weight, bias.data(), outputs);
         check::Panels x(input, rows, inputs);
@@ -171,6 +171,46 @@ TEST(VectorMatMul, AllOddSizes) {
           EXPECT_TRUE(WithinEach(plain, sums.value, [&](size_t i) { return roundings * 0x1p-24 * sums.magnitude[i]; }))
               << target << ": " << rows << " rows, " << inputs << " inputs, " << outputs << " outputs";
           EXPECT_TRUE(out.Intact());
+        }
+      }
+    }
+  }
+  UseBestTarget();
+}
+
+// With x = w = 1 + 2^-12 the square ends in 2^-24, which only a fused multiply-add keeps beside the bias: each target's own kernels run.
+TEST(VectorMatMul, IsFusedWhereTheTargetIs) {
+  const float one = 1 + 0x1p-12f, bias = -(1 + 0x1p-11f);
+  Guarded<float> packed(PackedFloats(1, 1), kPanelAlignment);
+  PackMatrix(&one, 1, 1, packed.data());
+  for (const std::string& target : RunnableTargets()) {
+    ASSERT_TRUE(UseTarget(target));
+    for (const size_t rows : {1, 16}) {
+      check::Panels x(std::vector<float>(rows, one), rows, 1), out(rows, 1);
+      octavo::MatMul(x.data(), rows, {packed.data(), &bias, 1, 1}, Epilogue::kStore, out.data());
+      EXPECT_EQ(out.at(rows - 1, 0), HasFusedMultiplyAdd(target) ? 0x1p-24f : 0.0f)
+          << target << ", " << rows << " rows";
+    }
+  }
+  UseBestTarget();
+}
+
+// Outputs outside of a range of tiles are left alone.
+TEST(VectorMatMul, WritesItsTilesAlone) {
+  constexpr size_t kInputs = 5, kOutputs = 65;
+  Random random(1);
+  const std::vector<float> weight = random.Floats(kInputs * kOutputs), bias = random.Floats(kOutputs);
+  Guarded<float> packed(PackedFloats(kInputs, kOutputs), kPanelAlignment);
+  PackMatrix(weight.data(), kInputs, kOutputs, packed.data());
+  for (const std::string& target : RunnableTargets()) {
+    ASSERT_TRUE(UseTarget(target));
+    for (const size_t rows : {1, 17, 33}) {
+      check::Panels x(random.Floats(rows * kInputs), rows, kInputs), out(rows, kOutputs);
+      octavo::MatMul(x.data(), rows, {packed.data(), bias.data(), kInputs, kOutputs}, Epilogue::kStore, out.data(),
+                     {1, 3});
+      for (size_t r = 0; r < rows; ++r) {
+        for (size_t n = 0; n < kOutputs; ++n) {
+          EXPECT_EQ(std::isnan(out.at(r, n)), n < TileBegin(kOutputs, 1) || n >= TileBegin(kOutputs, 3)) << target;
         }
       }
     }

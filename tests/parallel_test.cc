@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "engine/forward.h"
+#include "engine/generate.h"
 #include "engine/parallel.h"
 #include "kernels/targets.h"
 #include "tests/testing/compare.h"
@@ -159,6 +162,40 @@ TEST(Sharing, GivesTheSameBits) {
     }
   }
   UseBestTarget();
+}
+
+// Text, and the bits of its log-probability, of `count` prompts of different lengths.
+std::vector<std::string> WriteAll(const Model& model, size_t count, int threads, KvPrecision kv) {
+  std::vector<std::string> written;
+  size_t next = 0;
+  GenerateAll(
+      model, {.num_threads = threads, .kv = kv},
+      [&]() -> std::optional<GenerateRequest> {
+        if (next == count) return std::nullopt;
+        GenerateRequest request;
+        request.prompt = Random(next).Tokens(next * 7 % 40, model.vocabulary().size());
+        request.options.max_chars = 12;
+        request.sequence = next++;
+        return request;
+      },
+      [&](const GenerateRequest&, Completion&& completion) {
+        written.push_back(completion.text + " " + std::to_string(std::bit_cast<uint64_t>(completion.log_probability)));
+      });
+  return written;
+}
+
+// More than 10^6 weights, so that a group has four panels; fewer and more texts than threads.
+TEST(Sharing, WritesTheSameTexts) {
+  const Model model = RandomModel(WideShape());
+  for (const KvPrecision kv : {KvPrecision::kF32, KvPrecision::kBf16}) {
+    for (const size_t count : {1, 3, 80}) {
+      const std::vector<std::string> expected = WriteAll(model, count, 1, kv);
+      ASSERT_EQ(expected.size(), count);
+      for (const int threads : {2, 3, 16}) {
+        EXPECT_EQ(WriteAll(model, count, threads, kv), expected) << threads << " threads, " << count << " texts";
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -62,6 +62,12 @@ class ReportTest(unittest.TestCase):
         cls.document = json.loads(cls.first.read_text(encoding="utf-8"))
         cls.machine = read_machine(cls.first)
 
+    def test_nothing_is_above_the_peak(self):
+        shares = {run["name"]: run["of_peak"] for run in self.document["benchmarks"] if "of_peak" in run}
+        self.assertTrue(any(name.startswith("generate/") for name in shares), shares)
+        for name, share in shares.items():
+            self.assertTrue(0 < share <= 1.03, f"{name}: {share}")
+
     def write(self, name, content):
         path = self.folder / name
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/probes.h"
+
 namespace octavo::test {
 namespace {
 
@@ -53,6 +55,19 @@ TEST(Targets, UseTargetTakesAnyThatRunsAndNoOther) {
   }
   UseBestTarget();
   EXPECT_EQ(CurrentTarget(), runnable.front());
+}
+
+// Not only by name: a round of the probe is 2 · chains · lanes FLOP (kernels/probes.h).
+TEST(Targets, KernelsRunOnTheOneInUse) {
+  const std::map<std::string, size_t> flop = {{"AVX3", 512}, {"AVX2", 192}, {"SSE4", 96},
+                                              {"SSSE3", 96}, {"NEON", 128}, {"NEON_WITHOUT_AES", 128}};
+  for (const std::string& name : RunnableTargets()) {
+    UseTarget(name);
+    if (flop.contains(name)) {
+      EXPECT_EQ(ProbeFlopPerRound(), flop.at(name)) << name;
+    }
+  }
+  UseBestTarget();
 }
 
 #if defined(__aarch64__)

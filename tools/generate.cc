@@ -1,6 +1,7 @@
 // octavo generate: prompts in, completions out, in input order.
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -154,8 +155,10 @@ OrderedJson RunRecord(const Flags& flags, const GenerateOptions& options, const 
 
 // Writes all of them, from number `num_there` on.
 void WriteCompletions(const Model& model, const RunOptions& options, const Flags& flags, RequestSource& source,
-                      uint64_t num_there, CompletionWriter& writer) {
+                      uint64_t num_there, CompletionWriter& writer, Output& output) {
   bool skipped = false;
+  std::atomic<uint64_t> num_read = 0;
+  uint64_t num_written = 0;
   const auto next = [&]() -> std::optional<GenerateRequest> {
     for (uint64_t i = 0; !skipped && i < num_there; ++i) {
       const std::optional<GenerateRequest> request = source.Next();
@@ -167,10 +170,14 @@ void WriteCompletions(const Model& model, const RunOptions& options, const Flags
       writer.Skip(*request);
     }
     skipped = true;
-    return source.Next();
+    std::optional<GenerateRequest> request = source.Next();
+    num_read += request.has_value();
+    return request;
   };
-  GenerateAll(model, options, next,
-              [&](const GenerateRequest& request, Completion&& completion) { writer.Write(request, completion); });
+  GenerateAll(model, options, next, [&](const GenerateRequest& request, Completion&& completion) {
+    writer.Write(request, completion);
+    if (++num_written == num_read) output.Flush();
+  });
 }
 
 int Run(const Flags& flags) {
@@ -208,7 +215,7 @@ int Run(const Flags& flags) {
   if (one && flags.format == "text" && isatty(STDOUT_FILENO)) {
     writer.Stream(model, *source.Next(), run);
   } else {
-    WriteCompletions(model, run, flags, source, num_there, writer);
+    WriteCompletions(model, run, flags, source, num_there, writer, output);
     output.Close();
   }
   progress.Clear();

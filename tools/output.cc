@@ -45,6 +45,12 @@ void Output::Write(std::string_view bytes) {
   if (before < enough && waiting_.size() >= enough) wake_.notify_one();
 }
 
+void Output::Flush() {
+  const std::lock_guard lock(mutex_);
+  flushing_ = !waiting_.empty();
+  if (flushing_ && pausing_) wake_.notify_one();
+}
+
 void Output::Close() {
   {
     const std::lock_guard lock(mutex_);
@@ -62,6 +68,7 @@ void Output::Run() {
     wake_.wait(lock, [&] { return closing_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
     batch.swap(waiting_);
+    flushing_ = false;
     room_.notify_all();
     lock.unlock();
     std::exception_ptr error;
@@ -74,7 +81,7 @@ void Output::Run() {
     lock.lock();
     if (!error) {
       pausing_ = true;
-      wake_.wait_for(lock, kPause, [&] { return closing_ || waiting_.size() >= kFullBatch; });
+      wake_.wait_for(lock, kPause, [&] { return closing_ || flushing_ || waiting_.size() >= kFullBatch; });
       pausing_ = false;
       continue;
     }

@@ -13,7 +13,7 @@
 namespace octavo::tools {
 
 // Writes records in order on a thread of its own, so that a slow disk does not hold up the computing: the first at once, what follows within
-// 5 ms, together. (A thread woken for every record took the CPU from the computing where both shared one.) When writing fails, the run is asked to
+// 5 ms, together, or when nothing more is on its way. (A thread woken for every record took the CPU from the computing where both shared one.) When writing fails, the run is asked to
 // stop.
 class Output {
  public:
@@ -25,6 +25,9 @@ class Output {
 
   // Blocks while megabytes wait. Throws what writing threw: ClosedPipe, or Error that says why.
   void Write(std::string_view bytes);
+
+  // Nothing more comes for now: what waits is written at once.
+  void Flush();
 
   // Waits until all is written; throws as Write.
   void Close();
@@ -38,7 +41,7 @@ class Output {
   std::mutex mutex_;
   std::condition_variable wake_, room_;  // for the thread that writes; for who waits to hand over
   std::string waiting_;
-  bool closing_ = false, pausing_ = false;
+  bool closing_ = false, pausing_ = false, flushing_ = false;
   std::exception_ptr error_;
   std::thread thread_;  // last: it uses all of the above
 };

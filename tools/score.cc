@@ -1,6 +1,7 @@
 // octavo score: how probable a model finds texts, character by character.
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -181,9 +182,11 @@ int Run(const Flags& flags) {
   } catch (const Error& error) {
     throw UsageError(fmt::format("--stride: {}", error.what()));
   }
+  std::atomic<uint64_t> num_read = 0;
   const auto next = [&]() -> std::optional<ScoreRequest> {
     std::optional<TextRecord> record = reader.Next();
     if (!record) return std::nullopt;
+    ++num_read;
     ScoreRequest request;
     request.stride = flags.stride;
     request.error = record->error;
@@ -206,7 +209,11 @@ int Run(const Flags& flags) {
   const auto began = std::chrono::steady_clock::now();
   const RunOptions options = {
       .num_threads = num_threads, .kv = KvFrom(flags.kv), .stop = &StopFlag(), .wake_next = [] { RequestStop(); }};
-  ScoreAll(model, options, next, [&](const ScoreRequest& request, Score&& score) { printer.Print(request, score); });
+  uint64_t num_written = 0;
+  ScoreAll(model, options, next, [&](const ScoreRequest& request, Score&& score) {
+    printer.Print(request, score);
+    if (++num_written == num_read) output.Flush();
+  });
   output.Close();
   progress.Clear();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -23,11 +23,15 @@ class AllocationMeter {
   const size_t start_ = allocated_bytes;
 };
 
-inline void* CountedAllocation(size_t size) {
+inline void CountAllocation(size_t size) {
   allocated_bytes += size;
   size_t largest = largest_allocation;
   while (largest < size && !largest_allocation.compare_exchange_weak(largest, size)) {
   }
+}
+
+inline void* CountedAllocation(size_t size) {
+  CountAllocation(size);
   if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
   throw std::bad_alloc();
 }
@@ -36,6 +40,15 @@ inline void* CountedAllocation(size_t size) {
 
 void* operator new(size_t size) { return octavo::test::CountedAllocation(size); }
 void* operator new[](size_t size) { return octavo::test::CountedAllocation(size); }
+// That of panels and packed weights. std::aligned_alloc wants a multiple of the alignment.
+void* operator new(size_t size, std::align_val_t alignment) {
+  octavo::test::CountAllocation(size);
+  const auto multiple = static_cast<size_t>(alignment);
+  const size_t whole = (size + multiple - 1) / multiple * multiple;
+  void* memory = whole >= size ? std::aligned_alloc(multiple, whole > 0 ? whole : multiple) : nullptr;
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
 // The forms that do not throw come along: standard algorithms take temporary buffers with them and give them back below.
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
   octavo::test::allocated_bytes += size;
@@ -47,5 +60,7 @@ void* operator new[](size_t size, const std::nothrow_t&) noexcept { return opera
 [[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
 
 #endif  // OCTAVO_TESTS_TESTING_ALLOCATIONS_H_
