@@ -10,6 +10,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 BENCH = None  # --bench
@@ -35,7 +36,7 @@ class BenchTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         # Kernels and probes on every target and on all threads.
-        cls.context, cls.benchmarks = run("--benchmark_filter=-^(generate|score)/|/reference/", "--benchmark_min_time=0.002")
+        cls.context, cls.benchmarks, cls.errors = run_whole("--benchmark_filter=-^(generate|score)/|/reference/", "--benchmark_min_time=0.002")
 
     def test_nothing_is_above_its_roof(self):
         above = {name: b["of_roof"] for name, b in self.benchmarks.items() if "of_roof" in b and not b["of_roof"] <= MOST}
@@ -73,6 +74,20 @@ class BenchTest(unittest.TestCase):
         self.assertEqual(families, kernels | {"probe"})
         spread = sum("spread" in b for b in self.benchmarks.values())
         self.assertGreater(spread, 0.9 * sum(not name.startswith("probe/") for name in self.benchmarks))
+
+    def test_readings_that_spread_are_told(self):
+        wide = [name for name, benchmark in self.benchmarks.items() if benchmark.get("spread", 0) > 0.05]
+        self.assertEqual("spread by more than 5%" in self.errors, bool(wide), self.errors)
+
+    def test_time_is_real_not_that_of_all_threads(self):
+        target, threads = self.context["targets_run"].split(", ")[0], int(self.context["threads"])
+        began = time.monotonic()
+        _, benchmarks = run(f"--benchmark_filter=^generate/text/tiny/{target}/" + (f"{threads}/" if threads > 1 else "m"), "--benchmark_min_time=2")
+        elapsed = time.monotonic() - began
+        self.assertEqual(len(benchmarks), 1)
+        for benchmark in benchmarks.values():
+            seconds = benchmark["real_time"] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[benchmark["time_unit"]] * benchmark["iterations"]
+            self.assertTrue(0 < seconds <= elapsed, f"{seconds} s of {elapsed} s")
 
     def test_a_build_not_to_measure_is_told(self):
         context, _, errors = run_whole("--benchmark_filter=^probe/multiply_add/", "--benchmark_min_time=0.002")
