@@ -157,9 +157,8 @@ HWY_INLINE VF MulAddWhere(hn::Mask<DF> has_begun, VF weight, VF value, VF sum) {
   return hn::MulAdd(weight, hn::IfThenElseZero(has_begun, value), sum);
 }
 
-// sum[b] += Σ weight · v[slot, b] over slots [begin, end). Where kSelect, only
-// lanes that have begun take part. One slot at a time: four side by side, as in causal attention, ran at 169 ns a character of `tiny` where
-// this took 142 (Zen 5, AVX-512).
+// sum[b] += Σ weight · v[slot, b] over slots [begin, end). Where kSelect, only lanes that have begun take part. One slot at a time: four side by
+// side, as in causal attention, ran at 169 ns a character of `tiny` where this took 142 (Zen 5, AVX-512).
 template <size_t kBlock, bool kSelect, Weights kWeigh, typename T>
 HWY_INLINE void MixSlots(float* HWY_RESTRICT weights, const T* HWY_RESTRICT values, const uint32_t* HWY_RESTRICT places,
                          size_t parity, size_t head_size, size_t begin, size_t end, const VF* starts,

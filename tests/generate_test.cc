@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/testing/compare.h"
+#include "tests/testing/completions.h"
 #include "tests/testing/errors.h"
 #include "tests/testing/models.h"
 
@@ -24,32 +24,6 @@ GenerateRequest Request(const Model& model, std::string_view prompt, uint64_t ma
   request.seed = 7;
   request.sequence = sequence;
   return request;
-}
-
-std::vector<Completion> RunAll(const Model& model, const std::vector<GenerateRequest>& requests, int num_threads) {
-  std::vector<Completion> completions;
-  size_t next = 0;
-  GenerateAll(
-      model, {.num_threads = num_threads},
-      [&] { return next < requests.size() ? std::optional(requests[next++]) : std::nullopt; },
-      [&](const GenerateRequest& request, Completion&& completion) {
-        // In the order of the requests.
-        const GenerateRequest& expected = requests[completions.size()];
-        EXPECT_TRUE(request.sequence == expected.sequence && request.seed == expected.seed &&
-                    request.prompt == expected.prompt && request.context == expected.context);
-        completions.push_back(std::move(completion));
-      });
-  EXPECT_EQ(completions.size(), requests.size());
-  return completions;
-}
-
-::testing::AssertionResult Same(const Completion& actual, const Completion& expected) {
-  if (actual.text != expected.text || actual.num_chars != expected.num_chars || actual.finish != expected.finish ||
-      actual.error != expected.error) {
-    return ::testing::AssertionFailure() << Quote(actual.text) << " " << actual.error << "; expected "
-                                         << Quote(expected.text) << " " << expected.error;
-  }
-  return SameBits(std::vector{actual.log_probability}, std::vector{expected.log_probability});
 }
 
 // Each completion of `requests` as it is alone.

@@ -203,9 +203,9 @@ TEST_F(Numerics, GreedyTextsPartOnlyAtTies) {
         const std::vector<TokenId> text = GreedyText(model_, prompt);
         if (target == targets.front()) of_kind.push_back(text);
         EXPECT_EQ(text, of_kind.back()) << target << " and " << targets.front();
-        Fnv1a hash;
-        for (const TokenId token : text) hash.Add(model_.vocabulary().text(token));
         if (fused) {
+          Fnv1a hash;
+          for (const TokenId token : text) hash.Add(model_.vocabulary().text(token));
           EXPECT_EQ(fmt::format("0x{:016X}", hash.value()), fmt::format("0x{:016X}", expected)) << target;
         }
       }

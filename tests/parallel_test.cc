@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -16,6 +14,7 @@
 #include "engine/parallel.h"
 #include "kernels/targets.h"
 #include "tests/testing/compare.h"
+#include "tests/testing/completions.h"
 #include "tests/testing/models.h"
 
 namespace octavo::test {
@@ -164,35 +163,25 @@ TEST(Sharing, GivesTheSameBits) {
   UseBestTarget();
 }
 
-// Text, and the bits of its log-probability, of `count` prompts of different lengths.
-std::vector<std::string> WriteAll(const Model& model, size_t count, int threads, KvPrecision kv) {
-  std::vector<std::string> written;
-  size_t next = 0;
-  GenerateAll(
-      model, {.num_threads = threads, .kv = kv},
-      [&]() -> std::optional<GenerateRequest> {
-        if (next == count) return std::nullopt;
-        GenerateRequest request;
-        request.prompt = Random(next).Tokens(next * 7 % 40, model.vocabulary().size());
-        request.options.max_chars = 12;
-        request.sequence = next++;
-        return request;
-      },
-      [&](const GenerateRequest&, Completion&& completion) {
-        written.push_back(completion.text + " " + std::to_string(std::bit_cast<uint64_t>(completion.log_probability)));
-      });
-  return written;
-}
-
 // More than 10^6 weights, so that a group has four panels; fewer and more texts than threads.
 TEST(Sharing, WritesTheSameTexts) {
   const Model model = RandomModel(WideShape());
-  for (const KvPrecision kv : {KvPrecision::kF32, KvPrecision::kBf16}) {
-    for (const size_t count : {1, 3, 80}) {
-      const std::vector<std::string> expected = WriteAll(model, count, 1, kv);
-      ASSERT_EQ(expected.size(), count);
+  std::vector<GenerateRequest> requests;
+  for (const size_t count : {1, 3, 80}) {
+    for (size_t i = requests.size(); i < count; ++i) {
+      GenerateRequest& request = requests.emplace_back();
+      request.prompt = Random(i).Tokens(i * 7 % 40, model.vocabulary().size());
+      request.options.max_chars = 12;
+      request.sequence = i;
+    }
+    for (const KvPrecision kv : {KvPrecision::kF32, KvPrecision::kBf16}) {
+      const std::vector<Completion> expected = RunAll(model, requests, 1, kv);
       for (const int threads : {2, 3, 16}) {
-        EXPECT_EQ(WriteAll(model, count, threads, kv), expected) << threads << " threads, " << count << " texts";
+        const std::vector<Completion> completions = RunAll(model, requests, threads, kv);
+        ASSERT_EQ(completions.size(), count);
+        for (size_t i = 0; i < count; ++i) {
+          EXPECT_TRUE(Same(completions[i], expected[i])) << threads << " threads, " << count << " texts, number " << i;
+        }
       }
     }
   }

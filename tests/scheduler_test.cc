@@ -17,6 +17,7 @@
 #include "engine/ordered_queue.h"
 #include "engine/score.h"
 #include "kernels/targets.h"
+#include "tests/testing/completions.h"
 #include "tests/testing/models.h"
 
 namespace octavo::test {
@@ -30,22 +31,6 @@ class TargetScope {
   explicit TargetScope(const std::string& name) { EXPECT_TRUE(UseTarget(name)); }
   ~TargetScope() { UseBestTarget(); }
 };
-
-struct Outcome {
-  std::vector<Completion> completions;
-  LaneUse use;
-};
-
-Outcome RunAll(const Model& model, const std::vector<GenerateRequest>& requests, int num_threads,
-               KvPrecision kv = KvPrecision::kF32) {
-  Outcome run;
-  size_t next = 0;
-  run.use = GenerateAll(
-      model, {.num_threads = num_threads, .kv = kv},
-      [&] { return next < requests.size() ? std::optional(requests[next++]) : std::nullopt; },
-      [&](const GenerateRequest&, Completion&& completion) { run.completions.push_back(std::move(completion)); });
-  return run;
-}
 
 GenerateRequest Request(uint64_t max_chars, uint64_t sequence = 0) {
   GenerateRequest request;
@@ -63,13 +48,13 @@ TEST(Lanes, AreBusyWhateverTheLengths) {
   std::vector<GenerateRequest> requests;
   for (uint64_t i = 0; i < 20'000; ++i) requests.push_back(Request(5 + random.Below(56), i));
   for (const int threads : {1, 2}) {
-    const Outcome run = RunAll(model, requests, threads);
-    ASSERT_EQ(run.completions.size(), requests.size());
+    LaneUse use;
+    const std::vector<Completion> completions = RunAll(model, requests, threads, KvPrecision::kF32, &use);
     uint64_t characters = 0;
-    for (const Completion& completion : run.completions) characters += completion.num_chars;
-    EXPECT_EQ(run.use.busy, characters) << "each step of a lane writes a character";
-    EXPECT_GE(static_cast<double>(run.use.busy), 0.9 * static_cast<double>(run.use.steps)) << threads << " threads";
-    EXPECT_LE(run.use.busy, run.use.steps);
+    for (const Completion& completion : completions) characters += completion.num_chars;
+    EXPECT_EQ(use.busy, characters) << "each step of a lane writes a character";
+    EXPECT_GE(static_cast<double>(use.busy), 0.9 * static_cast<double>(use.steps)) << threads << " threads";
+    EXPECT_LE(use.busy, use.steps);
   }
 }
 
@@ -89,15 +74,6 @@ std::vector<GenerateRequest> MixedRequests(const Model& model) {
     if (i % 6 == 5) request.options.stops = {"a", "XY"};
   }
   return requests;
-}
-
-::testing::AssertionResult Same(const Completion& actual, const Completion& expected) {
-  if (actual.text == expected.text && actual.finish == expected.finish && actual.num_chars == expected.num_chars &&
-      actual.log_probability == expected.log_probability && actual.error == expected.error) {
-    return ::testing::AssertionSuccess();
-  }
-  return ::testing::AssertionFailure() << Quote(actual.text) << " " << actual.log_probability << "; expected "
-                                       << Quote(expected.text) << " " << expected.log_probability;
 }
 
 void ExpectSameTextWhateverTheRun(KvPrecision kv) {
@@ -123,10 +99,10 @@ void ExpectSameTextWhateverTheRun(KvPrecision kv) {
       for (int shuffle = 0; shuffle < 3; ++shuffle) {
         std::vector<GenerateRequest> ordered;
         for (const size_t i : order) ordered.push_back(requests[i]);
-        const Outcome run = RunAll(model, ordered, threads, kv);
-        ASSERT_EQ(run.completions.size(), requests.size());
+        const std::vector<Completion> completions = RunAll(model, ordered, threads, kv);
+        ASSERT_EQ(completions.size(), requests.size());
         for (size_t i = 0; i < order.size(); ++i) {
-          ASSERT_TRUE(Same(run.completions[i], expected[order[i]])) << target << ", " << threads << " threads";
+          ASSERT_TRUE(Same(completions[i], expected[order[i]])) << target << ", " << threads << " threads";
         }
         for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.Below(i)]);
       }
