@@ -14,6 +14,7 @@
 #include "kernels/decode_attention.h"
 #include "kernels/targets.h"
 #include "tests/testing/random.h"
+#include "tests/testing/targets.h"
 #include "tests/testing/vector_kernel.h"
 
 namespace octavo::test {
@@ -28,7 +29,7 @@ TEST(VectorKernel, LanesDoNotMix) {
   uint32_t places[2 * kSlots];
   FillPlaces(kSlots, true, places);
   const std::vector<float> numbers = random.Floats(2 * kFloats + kSize * kPanelRows);
-  for (const std::string& target : RunnableTargets()) {
+  for (const std::string& target : TestedTargets()) {
     UseTarget(target);
     AlignedFloats out[2];
     for (AlignedFloats& result : out) {
@@ -100,7 +101,7 @@ constexpr Rounding kRoundings[] = {
 };
 
 TEST(Bfloat16, RoundsToNearestTiesToEven) {
-  for (const std::string& target : RunnableTargets()) {
+  for (const std::string& target : TestedTargets()) {
     SCOPED_TRACE(target);
     UseTarget(target);
     AlignedFloats x(kPanelRows);
@@ -122,7 +123,7 @@ TEST(Bfloat16, RoundsToNearestTiesToEven) {
 // Two heads of three numbers: the even one of a pair in the low half, nothing in the last high half.
 TEST(Bfloat16, PairsLieSideBySide) {
   constexpr size_t kHeads = 2, kSize = 3, kStride = 5 * kPanelRows;
-  for (const std::string& target : RunnableTargets()) {
+  for (const std::string& target : TestedTargets()) {
     SCOPED_TRACE(target);
     UseTarget(target);
     AlignedFloats from(kHeads * kSize * kPanelRows);

@@ -12,6 +12,7 @@
 #include "tests/testing/compare.h"
 
 #include "tests/testing/random.h"
+#include "tests/testing/targets.h"
 #include "tests/testing/vector_kernel.h"
 
 namespace octavo::test {
@@ -159,7 +160,7 @@ TEST(VectorMatMul, AllOddSizes) {
         const std::vector<float> input = random.Floats(rows * inputs);
         const Sums sums = Formula(input, inputs, weight, bias.data(), outputs);
         check::Panels x(input, rows, inputs);
-        for (const std::string& target : RunnableTargets()) {
+        for (const std::string& target : TestedTargets()) {
           ASSERT_TRUE(UseTarget(target));
           check::Panels out(rows, outputs);
           octavo::MatMul(x.data(), rows, {packed.data(), bias.data(), inputs, outputs}, Epilogue::kStore, out.data());
@@ -183,7 +184,7 @@ TEST(VectorMatMul, IsFusedWhereTheTargetIs) {
   const float one = 1 + 0x1p-12f, bias = -(1 + 0x1p-11f);
   Guarded<float> packed(PackedFloats(1, 1), kPanelAlignment);
   PackMatrix(&one, 1, 1, packed.data());
-  for (const std::string& target : RunnableTargets()) {
+  for (const std::string& target : TestedTargets()) {
     ASSERT_TRUE(UseTarget(target));
     for (const size_t rows : {1, 16}) {
       check::Panels x(std::vector<float>(rows, one), rows, 1), out(rows, 1);
@@ -202,7 +203,7 @@ TEST(VectorMatMul, WritesItsTilesAlone) {
   const std::vector<float> weight = random.Floats(kInputs * kOutputs), bias = random.Floats(kOutputs);
   Guarded<float> packed(PackedFloats(kInputs, kOutputs), kPanelAlignment);
   PackMatrix(weight.data(), kInputs, kOutputs, packed.data());
-  for (const std::string& target : RunnableTargets()) {
+  for (const std::string& target : TestedTargets()) {
     ASSERT_TRUE(UseTarget(target));
     for (const size_t rows : {1, 17, 33}) {
       check::Panels x(random.Floats(rows * kInputs), rows, kInputs), out(rows, kOutputs);

@@ -22,6 +22,7 @@
 #include "kernels/targets.h"
 #include "tests/testing/compare.h"
 #include "tests/testing/random.h"
+#include "tests/testing/targets.h"
 #include "tests/testing/vector_kernel.h"
 
 namespace octavo::test {
@@ -104,7 +105,7 @@ class SampleTest : public ::testing::TestWithParam<std::string> {
 
  public:
   static std::vector<std::string> Implementations() {
-    std::vector<std::string> names = RunnableTargets();
+    std::vector<std::string> names = TestedTargets();
     names.insert(names.begin(), kReference);
     return names;
   }

@@ -2,9 +2,9 @@
 
     tests/cpus/cpu_test.py --cpu NAME [--best TARGET] [--emulator COMMAND] --octavo OCTAVO --report FILE [TEST…]
 
---best: the target that octavo must choose there. --emulator: runs programs as that CPU would. --report: what ran, as JSON, for table.py. Each
-TEST is a GoogleTest program. The passage must come out on every target with fused multiply-add; under emulation only the best is asked. Exit
-status 77: the emulator is missing.
+--best: the target that octavo must choose there. --emulator: runs programs as that CPU would; the tests then run that target alone. --report: what
+ran, as JSON, for table.py. Each TEST is a GoogleTest program. The passage must come out on every target with fused multiply-add; under emulation
+only the best is asked. Exit status 77: the emulator is missing.
 """
 
 import argparse
@@ -37,19 +37,20 @@ NOTE = re.compile(r"this CPU\b.*\binstruction sets\b.*\bSSSE3\b.*\bportable code
 FUSED = {"AVX2", "AVX3", "NEON", "NEON_WITHOUT_AES"}  # the targets that write the passage's bytes
 
 
-def run(command):
-    result = subprocess.run(command, capture_output=True, text=True, timeout=900)
+def run(command, **environment):
+    result = subprocess.run(command, capture_output=True, text=True, timeout=900, env=os.environ | environment)
     if result.returncode:
         sys.exit(f"{shlex.join(command)}: exit status {result.returncode}\n{result.stdout}{result.stderr}")
     return result
 
 
-def run_test(emulator, program):
-    """The properties that the tests of a GoogleTest program recorded."""
+def run_test(emulator, program, target):
+    """The properties that the tests of a GoogleTest program recorded. Under emulation it tests one target (tests/testing/targets.h)."""
     with tempfile.TemporaryDirectory() as folder:
         output = os.path.join(folder, "report.json")
         left_out = ["--gtest_filter=-" + ":".join(NOT_EMULATED)] if emulator else []
-        run(emulator + [program, f"--gtest_output=json:{output}"] + left_out)
+        only = {"OCTAVO_TEST_TARGET": target} if emulator else {}
+        run(emulator + [program, f"--gtest_output=json:{output}"] + left_out, **only)
         with open(output, encoding="utf-8") as file:
             suites = json.load(file)["testsuites"]
     properties = {}
@@ -90,7 +91,7 @@ def main():
 
     report = {"cpu": options.cpu, "emulated": bool(options.emulator), "tests": {target: [] for target in runnable}}
     for program in options.tests:
-        properties = run_test(options.emulator, program)
+        properties = run_test(options.emulator, program, cpu["target"])
         report["aes"] = properties.get("aes", report.get("aes"))
         for target in properties.get("targets", "").split():
             report["tests"][target].append(os.path.basename(program))

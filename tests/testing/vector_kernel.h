@@ -1,4 +1,4 @@
-// The vector kernels of a family against the scalar reference, on every target of this CPU: the cases of engine/check/.
+// The vector kernels of a family against the scalar reference, on every tested target: the cases of engine/check/.
 #ifndef OCTAVO_TESTS_TESTING_VECTOR_KERNEL_H_
 #define OCTAVO_TESTS_TESTING_VECTOR_KERNEL_H_
 
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/check/check.h"
-#include "kernels/targets.h"
+#include "tests/testing/targets.h"
 
 namespace octavo::test {
 
@@ -16,9 +16,11 @@ namespace octavo::test {
 inline void ExpectVectorKernel(const std::string& name, uint64_t num_cases = 200) {
   check::Options options;
   options.kernels = {name};
+  options.targets = TestedTargets();
   options.num_cases = num_cases;
+  ASSERT_FALSE(options.targets.empty());
   const std::vector<check::Row> rows = check::Run(options);
-  EXPECT_EQ(rows.size(), RunnableTargets().size());
+  EXPECT_EQ(rows.size(), options.targets.size());
   EXPECT_FALSE(rows.empty());
   std::string targets;
   for (const check::Row& row : rows) {
