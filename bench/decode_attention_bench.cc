@@ -66,15 +66,25 @@ void RegisterDecodeAttention() {
     // Keys and values of one position, all layers and lanes.
     const double numbers = static_cast<double>(2 * shape.num_layers * shape.width * kPanelRows);
     const double positions_read = static_cast<double>(step * num_positions * (num_positions + 1) / 2);
-    // Each step reads what is there so far: on the way, half of the cache.
-    const double read_floats = numbers * static_cast<double>(context) / 2;
+    // Each step reads what is there so far, and comes back to it in the next step. In eight parts, each as if all of it were the first and shortest.
+    constexpr size_t kParts = 8;
+    std::vector<Reads> reads;
+    for (size_t part = 0; part < kParts; ++part) {
+      const size_t begin = part * num_positions / kParts, end = (part + 1) * num_positions / kParts;
+      const auto sum_below = [](size_t n) { return n * (n + 1) / 2; };
+      const auto positions = static_cast<double>(step * (sum_below(end) - sum_below(begin)));
+      reads.push_back(
+          {sizeof(float) * numbers * positions, sizeof(float) * numbers * static_cast<double>(step * (begin + 1))});
+    }
     RegisterKernel({.family = "decode_attention",
                     .op = "context",
                     .shape = shape.name,
                     .work = {.flop = 2 * numbers * positions_read,
                              .bytes = sizeof(float) * numbers * positions_read,
-                             .working_set_bytes = sizeof(float) * read_floats,
-                             .elements = static_cast<double>(kPanelRows * num_positions)},
+                             // As the average byte is read.
+                             .working_set_bytes = sizeof(float) * numbers * static_cast<double>(context) * 2 / 3,
+                             .elements = static_cast<double>(kPanelRows * num_positions),
+                             .reads = reads},
                     .make = [=] { return MakeDecode(shape); },
                     .reference = [=] { return MakeReference(shape); }});
   }

@@ -93,6 +93,17 @@ const std::vector<Made>& MakeOnce(const Subject& subject) {
   return last;
 }
 
+std::map<std::string, double>& Spreads() {
+  static std::map<std::string, double> spreads;
+  return spreads;
+}
+
+// Shares of the roof, by name: the last of several repetitions.
+std::map<std::string, double>& SharesOfRoof() {
+  static std::map<std::string, double> shares;
+  return shares;
+}
+
 // One reading each of what the machine can do and of the kernel, again and again; the counters are of the medians.
 class Readings {
  public:
@@ -102,7 +113,7 @@ class Readings {
   double Take(const Made& made) {
     if (has_roofs_) {
       peaks_.push_back(ReadPeak(made.num_threads()));
-      bandwidths_.push_back(ReadBandwidth(made.num_threads(), RoofBytes()));
+      bandwidths_.push_back(ReadRoof(made.num_threads()));
       made.Warm();  // back into the caches
     }
     seconds_.push_back(made.Read());
@@ -111,7 +122,7 @@ class Readings {
 
   const std::vector<double>& seconds() const { return seconds_; }
 
-  void Count(benchmark::State& state, int num_threads) const {
+  void Count(benchmark::State& state, const std::string& name, int num_threads) const {
     const double seconds = Median(seconds_), flops = num_threads * work_.flop / seconds,
                  bytes = num_threads * work_.bytes / seconds;
     state.counters["FLOP/s"] = flops;
@@ -126,16 +137,26 @@ class Readings {
       state.counters["of_peak_undisturbed"] = fastest * work_.flop / Fastest(peaks_, std::greater<>());
       state.counters["of_bandwidth_undisturbed"] = fastest * work_.bytes / Fastest(bandwidths_, std::greater<>());
     }
+    SharesOfRoof()[name] = std::max(of_peak, of_bandwidth);
     // The lower of peak and bandwidth · intensity is the one that the kernel uses the larger share of.
     state.counters["of_roof"] = std::max(of_peak, of_bandwidth);
     state.SetLabel("bound by " + (of_peak > of_bandwidth ? "arithmetic" : LevelOf(work_.working_set_bytes).name));
   }
 
  private:
-  // What is read for the roof: as much as the kernel touches, so that it comes from where the kernel's comes from; in L1, where short loops would
-  // cost time of their own, half of it.
-  size_t RoofBytes() const {
-    return std::max(static_cast<size_t>(work_.working_set_bytes), MemoryLevels().front().probe_bytes);
+  // Bytes/s of reading what the kernel reads. Each part is read from as much memory as the kernel touches between two readings of it, so that it
+  // comes from where the kernel's comes from; in L1, where short loops would cost time of their own, from half of it.
+  double ReadRoof(int num_threads) const {
+    const std::vector<Reads> whole = {{work_.bytes, work_.working_set_bytes}};
+    const std::vector<Reads>& parts = work_.reads.empty() ? whole : work_.reads;
+    const size_t least_bytes = std::max(kLeastReadBytes / parts.size(), kLeastReadBytes / 4);
+    double bytes = 0, seconds = 0;
+    for (const Reads& part : parts) {
+      const size_t from = std::max(static_cast<size_t>(part.working_set_bytes), MemoryLevels().front().probe_bytes);
+      bytes += part.bytes;
+      seconds += part.bytes / ReadBandwidth(num_threads, from, least_bytes);
+    }
+    return bytes / seconds;
   }
 
   // What one reading in ten reaches: others on the machine only ever slow a reading down.
@@ -168,7 +189,7 @@ void Measure(benchmark::State& state, const Subject& subject) {
     }
     state.SetIterationTime(seconds);
   }
-  readings.Count(state, subject.num_threads);
+  readings.Count(state, subject.name, subject.num_threads);
   if (subject.octavo) state.counters["octavo_over_peer"] = Median(readings.seconds()) / Median(octavo_seconds);
   CountTrust(state, subject.name, readings.seconds());
 }
@@ -186,11 +207,6 @@ void RegisterTarget(const Kernel& kernel, const std::string& target, int num_thr
     Measure(state, {.name = name, .work = kernel.work, .make = kernel.make, .num_threads = num_threads});
     UseBestTarget();
   });
-}
-
-std::map<std::string, double>& Spreads() {
-  static std::map<std::string, double> spreads;
-  return spreads;
 }
 
 }  // namespace
@@ -244,6 +260,17 @@ std::vector<std::string> Warnings() {
         fmt::format("the readings of {} of {} benchmarks spread by more than {:.0f}%, those of {} by {:.0f}%: measure "
                     "on a quiet machine, or longer (--benchmark_min_time)",
                     count, spreads.size(), 100 * kMostSpread, name, 100 * most));
+  }
+  constexpr double kMostOfRoof = 1.03;
+  const std::map<std::string, double>& shares = SharesOfRoof();
+  const auto above = std::count_if(shares.begin(), shares.end(), [=](const auto& s) { return s.second > kMostOfRoof; });
+  if (above > 0) {
+    const auto& [name, most] = *std::max_element(shares.begin(), shares.end(),
+                                                 [](const auto& a, const auto& b) { return a.second < b.second; });
+    warnings.push_back(
+        fmt::format("{} of {} benchmarks are above their roof, {} {:.2f} times it: they were disturbed, or a probe "
+                    "reads too slowly",
+                    above, shares.size(), name, most));
   }
   return warnings;
 }

@@ -14,12 +14,18 @@
 
 namespace octavo::bench {
 
+// A part of the bytes that a kernel reads, and how much else it reads until it comes back to them: that decides from which cache they come.
+struct Reads {
+  double bytes, working_set_bytes;
+};
+
 // What one run of a kernel does, as its contract counts it.
 struct Work {
   double flop = 0;
-  double bytes = 0;              // read, each as often as it must come from where the working set lies
-  double working_set_bytes = 0;  // all that it touches
-  double elements = 0;           // for ns/element; 0: none
+  double bytes = 0;               // read, each as often as it must come from where the working set lies
+  double working_set_bytes = 0;   // all that it touches
+  double elements = 0;            // for ns/element; 0: none
+  std::vector<Reads> reads = {};  // the parts of `bytes`, where they have working sets of their own; empty: one part
 };
 
 // Floating-point operations of an exponential (kernels/math-inl.h).

@@ -38,26 +38,45 @@ HWY_NOINLINE float ProbeMultiplyAdd(size_t rounds) {
 
 HWY_NOINLINE size_t ProbeFlopPerRound() { return 2 * kProbeChains * kLanes; }
 
-// Two streams: memory gives 30% more to them than to one, L2 the same (Zen 5). Joined by `or`, for which every CPU has as many units as for loads;
-// some have fewer that add.
-HWY_NOINLINE float ProbeRead(const float* HWY_RESTRICT data, size_t count, size_t passes) {
+// Joined by `or`, for which every CPU has as many units as for loads; some have fewer that add.
+template <size_t kStreams, bool kPrefetch>
+float ReadStreams(const float* HWY_RESTRICT data, size_t count, size_t passes) {
   const DF d;
-  constexpr size_t kStreams = 2, kLoads = 4;  // a stream and round
-  VF sum[kStreams * kLoads];
+  constexpr size_t kVectors = 8, kLoads = kVectors / kStreams;  // a round; of each stream
+  constexpr size_t kLine = 16, kAhead = 512;                    // floats
+  VF sum[kVectors];
   OCTAVO_UNROLL
-  for (size_t i = 0; i < kStreams * kLoads; ++i) sum[i] = hn::Zero(d);
+  for (size_t i = 0; i < kVectors; ++i) sum[i] = hn::Zero(d);
   const size_t stream = count / kStreams;
   for (size_t pass = 0; pass < passes; ++pass) {
     for (size_t at = 0; at < stream; at += kLoads * kLanes) {
+      if constexpr (kPrefetch) {
+        // Behind the end comes the begin, as the next pass reads it.
+        const size_t ahead = at + kAhead < stream ? at + kAhead : at % kAhead;
+        OCTAVO_UNROLL
+        for (size_t i = 0; i < kStreams; ++i) {
+          for (size_t line = 0; line < kLoads * kLanes; line += kLine) {
+            hwy::Prefetch(data + i * stream + ahead + line);
+          }
+        }
+      }
       OCTAVO_UNROLL
-      for (size_t i = 0; i < kStreams * kLoads; ++i) {
+      for (size_t i = 0; i < kVectors; ++i) {
         sum[i] = hn::Or(sum[i], hn::Load(d, data + i / kLoads * stream + at + i % kLoads * kLanes));
       }
     }
   }
   OCTAVO_UNROLL
-  for (size_t i = 1; i < kStreams * kLoads; ++i) sum[0] = hn::Or(sum[0], sum[i]);
+  for (size_t i = 1; i < kVectors; ++i) sum[0] = hn::Or(sum[0], sum[i]);
   return hn::GetLane(sum[0]);
+}
+
+HWY_NOINLINE float ProbeRead(size_t way, const float* HWY_RESTRICT data, size_t count, size_t passes) {
+  using Way = float (*)(const float*, size_t, size_t);
+  constexpr Way kWays[kNumReadWays] = {ReadStreams<1, false>, ReadStreams<2, false>, ReadStreams<4, false>,
+                                       ReadStreams<8, false>, ReadStreams<1, true>,  ReadStreams<2, true>,
+                                       ReadStreams<4, true>,  ReadStreams<8, true>};
+  return kWays[way](data, count, passes);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

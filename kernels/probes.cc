@@ -18,8 +18,8 @@ float ProbeMultiplyAdd(size_t rounds) { return HWY_DYNAMIC_DISPATCH(ProbeMultipl
 
 size_t ProbeFlopPerRound() { return HWY_DYNAMIC_DISPATCH(ProbeFlopPerRound)(); }
 
-float ProbeRead(const float* data, size_t count, size_t passes) {
-  return HWY_DYNAMIC_DISPATCH(ProbeRead)(data, count, passes);
+float ProbeRead(size_t way, const float* data, size_t count, size_t passes) {
+  return HWY_DYNAMIC_DISPATCH(ProbeRead)(way, data, count, passes);
 }
 
 }  // namespace octavo

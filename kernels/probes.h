@@ -11,9 +11,11 @@ namespace octavo {
 float ProbeMultiplyAdd(size_t rounds);
 size_t ProbeFlopPerRound();
 
-// Reads `count` floats from front to back in whole vectors, `passes` times; returns a number that depends on all. count is a multiple of 256, data
-// aligned to 64 bytes.
-float ProbeRead(const float* data, size_t count, size_t passes);
+// Reads `count` floats in whole vectors, `passes` times; returns a number that depends on all. count is a multiple of 256, data aligned to 64 bytes.
+// No way of reading is the fastest from every level of every memory, so there are several, way < kNumReadWays: 1, 2, 4 or 8 streams side by
+// side, each through its part from front to back, and the same with prefetching 2 KiB ahead.
+inline constexpr size_t kNumReadWays = 8;
+float ProbeRead(size_t way, const float* data, size_t count, size_t passes);
 
 }  // namespace octavo
 
