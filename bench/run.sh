@@ -4,7 +4,7 @@
 #     bench/run.sh [--quick] [OUT.json]
 #
 # Writes OUT.json (default: octavo_bench.json here), which bench/report turns into a page, alone or beside other machines' files. Builds the
-# preset release where it is not built.
+# preset release first, so that what is measured is what the tree holds.
 set -euo pipefail
 
 quick=0 out=
@@ -22,9 +22,13 @@ out=$(realpath -- "${out:-octavo_bench.json}")
 cd -- "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/.."
 
 bench=build/release/octavo_bench
-if [[ ! -x $bench ]]; then
-  cmake --preset release
-  cmake --build --preset release --target octavo_bench
+# Quiet where there is nothing to do.
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { cmake --preset release && cmake --build --preset release --target octavo_bench; } >"$log" 2>&1; then
+  cat "$log" >&2
+  printf 'run.sh: the build failed; tools/quickstart.sh installs what it needs\n' >&2
+  exit 1
 fi
 
 arguments=(--benchmark_out="$out.partial" --benchmark_out_format=json --benchmark_display_aggregates_only=true)
@@ -41,4 +45,8 @@ fi
 unset OPENBLAS_CORETYPE
 "$bench" "${arguments[@]}"
 mv -- "$out.partial" "$out"
-printf '%s: now bench/report --format html --output page.html %s\n' "$out" "$out" >&2
+cat >&2 <<END
+$out: now bench/report --format html --output page.html $out
+If bench/example/ has no run of your kind of CPU: copy $out there under the CPU's name
+and open a pull request, or attach it to an issue. It holds what bench/README.md lists: CPU, caches, compiler, kernel, no names or paths.
+END

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -11,16 +12,20 @@
 namespace octavo {
 namespace {
 
-// The value behind "model name :" (x86) or "CPU part :" (Arm, a number) of the first CPU.
+// "model name" (x86) or "CPU part" (Arm, a number) of the first CPU, with x86's family and model, for virtual machines call several generations by
+// one name.
 std::string CpuName() {
+  std::map<std::string, std::string> values;
   std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    for (const std::string_view key : {"model name", "CPU part"}) {
-      const size_t colon = line.find(": ");
-      if (line.starts_with(key) && colon != std::string::npos) return line.substr(colon + 2);
-    }
+  for (std::string line; std::getline(file, line) && !line.empty();) {
+    const size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    values[line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1)] = line.substr(colon + 2);
   }
-  return "unknown";
+  const std::string& name = values[values.contains("model name") ? "model name" : "CPU part"];
+  if (name.empty()) return "unknown";
+  if (!values.contains("cpu family")) return name;
+  return fmt::format("{} (family {}, model {})", name, values["cpu family"], values["model"]);
 }
 
 uint64_t ParseSize(const std::string& text) {

@@ -98,6 +98,18 @@ class BenchTest(unittest.TestCase):
             seconds = benchmark["real_time"] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[benchmark["time_unit"]] * benchmark["iterations"]
             self.assertTrue(0 < seconds <= elapsed, f"{seconds} s of {elapsed} s")
 
+    def test_a_filter_that_matches_nothing_and_a_full_disk_are_failures(self):
+        nothing = subprocess.run([BENCH, "--benchmark_filter=nosuch"], capture_output=True, text=True, check=False)
+        self.assertEqual((nothing.returncode, "matches no benchmark" in nothing.stderr), (1, True), nothing.stderr)
+        probe = ["--benchmark_filter=^probe/multiply_add/", "--benchmark_min_time=0.001"]
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            lost = subprocess.run([BENCH, *probe], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual((lost.returncode, "cannot write to standard output" in lost.stderr), (1, True), lost.stderr)
+        lost = subprocess.run([BENCH, *probe, "--benchmark_out=/dev/full"], capture_output=True, text=True, check=False)
+        self.assertEqual((lost.returncode, "cannot write to /dev/full" in lost.stderr), (1, True), lost.stderr)
+        unopened = subprocess.run([BENCH, *probe, "--benchmark_out=/nowhere/out.json"], capture_output=True, text=True, check=False)
+        self.assertEqual(unopened.returncode, 1, unopened.stderr)
+
     def test_what_is_above_its_roof_is_told(self):
         above = [name for name, benchmark in self.benchmarks.items() if benchmark.get("of_roof", 0) > MOST]
         self.assertEqual("above their roof" in self.errors, bool(above), self.errors)

@@ -63,8 +63,10 @@ class ReportTest(unittest.TestCase):
         cls.machine = read_machine(cls.first)
 
     def test_nothing_is_above_the_peak(self):
-        shares = {run["name"]: run["of_peak"] for run in self.document["benchmarks"] if "of_peak" in run}
-        self.assertTrue(any(name.startswith("generate/") for name in shares), shares)
+        # Whole models alone, whose half of the peak leaves room for a disturbed reading; kernels: bench_test.py's RoofTest.
+        benchmarks = self.document["benchmarks"]
+        shares = {run["name"]: run["of_peak"] for run in benchmarks if "of_peak" in run and run["name"].startswith("generate/")}
+        self.assertTrue(shares)
         for name, share in shares.items():
             self.assertTrue(0 < share <= 1.03, f"{name}: {share}")
 
@@ -129,6 +131,46 @@ class ReportTest(unittest.TestCase):
         rows = [[row.cells[0] for row in table.rows] for table in matmul.tables]
         self.assertEqual(rows[0], rows[1])
 
+    def test_machines_stand_side_by_side(self):
+        own, faster = copy.deepcopy(self.document), copy.deepcopy(self.document)
+        faster["context"]["cpu"] = "Faster"
+        for results, times, spread in ((own, 1, 0.04), (faster, 1.5, 0.03)):
+            results["benchmarks"] = [run for run in results["benchmarks"] if run.get("aggregate_name") != "cv"]
+            for run in results["benchmarks"]:
+                run |= {rate: times * run[rate] for rate in ("FLOP/s", "chars/s") if rate in run} | {"spread": spread}
+        first, second = self.write("own.json", own), self.write("faster.json", faster)
+        name, widest = self.machine.context["cpu"], self.machine.targets[0]
+        status, output, _ = self.report(first, second)
+        self.assertEqual(status, 0)
+        self.assertIn(f"| case | target | {name} | Faster | over {name} |", output)
+        rows = [line for line in output.splitlines() if line.startswith(f"| `{TEXT}` | {widest} |")]
+        self.assertEqual(len(rows), 2 if self.machine.threads > 1 else 1, output)  # one thread, all
+        for row in rows:
+            self.assertTrue(row.endswith("| 1.50× ±5% |"), row)
+        status, output, _ = self.report("--baseline", second, first, second)
+        self.assertIn(f"| case | target | Faster | {name} | over Faster |", output)
+        self.assertIn("| 0.67× ±5% |", output)
+
+    def test_advice_minds_its_doubts(self):
+        machine = copy.deepcopy(self.machine)
+        if len(machine.targets) < 2:
+            self.skipTest("this CPU runs one target only")
+        machine.context.pop("doubts", None)
+        for result in machine.results.values():
+            result.counters |= {"spread": 0.01, "load_by_others": 0.0}
+        for threads in {1, machine.threads}:
+            wide, narrow = (machine.get(TEXT, target, threads).counters for target in machine.targets[:2])
+            narrow["chars/s"] = 1.25 * wide["chars/s"]
+        self.assertNotIn("Do not rely", " ".join(compare.advice(machine)))
+        self.assertIn("take --target", " ".join(compare.advice(machine)))
+        for result in machine.results.values():
+            result.counters["spread"] = 0.3
+        told = " ".join(compare.advice(machine))
+        self.assertIn("Do not rely on this: most readings spread by more than 5%.", told)
+        self.assertNotIn("take --target", told)  # 25% within a spread of 42%
+        machine.context["doubts"] = "assertions on; "
+        self.assertIn("Do not rely on this: the build is not one to measure.", compare.advice(machine)[0])
+
     def test_same_cpu_twice_is_told_apart(self):
         again = self.write("again.json", self.document)
         names = [machine.name for machine in read_machines([self.first, again])]
@@ -138,7 +180,9 @@ class ReportTest(unittest.TestCase):
         machine = copy.deepcopy(self.machine)
         if len(machine.targets) < 2:
             self.skipTest("this CPU runs one target only")
-        self.assertIn(f"Leave the default, {machine.targets[0]}", compare.advice(machine)[0])
+        for result in machine.results.values():
+            result.counters["spread"] = 0.01
+        self.assertIn(f"Leave the default, {machine.targets[0]}", " ".join(compare.advice(machine)))
         for threads in {1, machine.threads}:
             wide, narrow = (machine.get(TEXT, target, threads).counters for target in machine.targets[:2])
             narrow["chars/s"] = 1.25 * wide["chars/s"]

@@ -1,11 +1,13 @@
 """What the numbers say: speed-ups, advice, and how far they can be trusted."""
 
+import math
+
 from .results import PEERS, REFERENCE, Kernel
 
 MOST_SPREAD = 0.05
 MOST_LOAD = 0.05
 MOST_OF_ROOF = 1.03
-WORTH_TELLING = 1.03  # a smaller difference is within what readings spread by
+WORTH_TELLING = 1.03  # a smaller difference is none
 TEXT = ("generate", "score")
 
 
@@ -63,6 +65,22 @@ def missing_kernels(machines):
     return {machine.name: [k for k in everything if k not in set(machine.kernels())] for machine in machines}
 
 
+def _spread(*results):
+    """Of a ratio of rates: the root of the squared spreads."""
+    return math.hypot(*(r.counters.get("spread", 0.0) for r in results))
+
+
+def _is_faster(kernel, result, other):
+    """By more than the readings spread and than is worth telling."""
+    return over(kernel, result, other) > max(WORTH_TELLING, 1 + _spread(result, other))
+
+
+def _doubt(*results):
+    """What is said behind a ratio whose readings spread."""
+    spread = _spread(*results)
+    return f" (± {100 * spread:.0f}%)" if spread > MOST_SPREAD else ""
+
+
 def _best_target(machine, kernel, threads):
     rated = [(machine.get(kernel, t, threads).rate("chars/s"), t) for t in machine.targets if machine.get(kernel, t, threads)]
     return max(rated)[1] if rated else None
@@ -81,26 +99,30 @@ def _advice_on_targets(machine):
         return [f"{widest}, the default, is {gains[len(gains) // 2]:.2f} times as fast as {targets[1]} in the middle of its kernels; "
                 "whole models were not measured."]
     slower = [case for case in cases if (best := _best_target(machine, case, threads)) != widest
-              and machine.get(case, best, threads).rate("chars/s") > WORTH_TELLING * machine.get(case, widest, threads).rate("chars/s")]
+              and _is_faster(case, machine.get(case, best, threads), machine.get(case, widest, threads))]
     lines = []
     if len(slower) < len(cases):
         text = f"Leave the default, {widest}"
         first = next(case for case in cases if case not in slower)
         second = machine.get(first, targets[1], threads) if len(targets) > 1 else None
         if second:
-            gain = machine.get(first, widest, threads).rate("chars/s") / second.rate("chars/s")
-            text += f": {first.op} with {first.shape} runs {gain:.2f} times as fast as on {targets[1]}"
+            chosen = machine.get(first, widest, threads)
+            gain = over(first, chosen, second)
+            text += f": {first.op} with {first.shape} runs {gain:.2f} times as fast as on {targets[1]}{_doubt(chosen, second)}"
         lines.append(text + ".")
     for case in slower:
         best = _best_target(machine, case, threads)
-        gain = machine.get(case, best, threads).rate("chars/s") / machine.get(case, widest, threads).rate("chars/s")
-        lines.append(f"For {case.op} with {case.shape} take --target {best}: {gain:.2f} times as fast as {widest}.")
+        results = machine.get(case, best, threads), machine.get(case, widest, threads)
+        gain = over(case, *results)
+        lines.append(f"For {case.op} with {case.shape} take --target {best}: {gain:.2f} times as fast as {widest}{_doubt(*results)}.")
     return lines
 
 
 def advice(machine):
     """Sentences: which target, how much threads give, which kernel is worth work."""
     lines = _advice_on_targets(machine)
+    if doubted := _why_not_to_trust(machine):
+        lines.insert(0, f"Do not rely on this: {doubted}.")
     widest = machine.targets[0] if machine.targets else None
     gains = [(g, k) for k in machine.kernels("generate") if widest and (g := over_one_thread(machine, k, widest))]
     if gains:
@@ -114,15 +136,34 @@ def advice(machine):
     return lines
 
 
+def _why_not_to_trust(machine):
+    """What makes advice worthless: a build that is not octavo's speed, a machine with other work, or most readings spread."""
+    if machine.context.get("doubts"):
+        return "the build is not one to measure"
+    if _load(machine) > MOST_LOAD:
+        return "other processes took part of the CPU time"
+    if 2 * len(_spreading(machine)) > len(machine.results):
+        return f"most readings spread by more than {100 * MOST_SPREAD:.0f}%"
+    return ""
+
+
+def _load(machine):
+    return max((r.counters.get("load_by_others", 0.0) for r in machine.results.values()), default=0.0)
+
+
+def _spreading(machine):
+    return [key for key, r in machine.results.items() if r.counters.get("spread", 0.0) > MOST_SPREAD]
+
+
 def doubts(machine):
     """What makes the numbers of a machine doubtful."""
     lines = []
     if machine.context.get("doubts"):
         lines.append(f"The build is not one to measure: {machine.context['doubts'].strip('; ')}. Use the preset release.")
-    load = max((r.counters.get("load_by_others", 0.0) for r in machine.results.values()), default=0.0)
+    load = _load(machine)
     if load > MOST_LOAD:
         lines.append(f"Other processes took up to {100 * load:.0f}% of the CPU time.")
-    spread = [str(k) for (k, _, _), r in machine.results.items() if r.counters.get("spread", 0.0) > MOST_SPREAD]
+    spread = _spreading(machine)
     if spread:
         lines.append(f"The readings of {len(spread)} of {len(machine.results)} benchmarks spread by more than {100 * MOST_SPREAD:.0f}%.")
     above = [key for key, r in machine.results.items() if r.counters.get("of_roof", 0.0) > MOST_OF_ROOF]

@@ -148,8 +148,9 @@ def peers_section(machines):
     return section
 
 
-def sections(machines):
-    every = [advice_section(machines), machines_section(machines), text_section(machines), roofs_section(machines), *family_sections(machines),
+def sections(machines, texts=text_section, families=family_sections):
+    """All of them; `texts` and `families` make those of whole models and of kernels."""
+    every = [advice_section(machines), machines_section(machines), texts(machines), roofs_section(machines), *families(machines),
              peers_section(machines), doubts_section(machines)]
     return [section for section in every if section]
 

@@ -1,7 +1,7 @@
 """The comparison as Markdown."""
 
-from . import compare, text
-from .document import sections, title
+from . import beside, compare, text
+from .document import family_sections, sections, text_section, title
 
 KERNELS_NOTE = ("Kernels on one thread. Of roof: share of the lower of peak and bandwidth × intensity, and which of the two bounds it, "
                 "arithmetic or a level of memory. Over reference, over narrower: times as fast as the scalar reference, as the next narrower "
@@ -28,8 +28,12 @@ def _render_table(content):
 
 
 def render(machines):
-    blocks = [f"# {title(machines)}\n", KERNELS_NOTE + "\n"]
-    for section in sections(machines):
+    if len(machines) > 1:
+        note, makers = beside.NOTE.format(first=machines[0].name), (beside.text_section, beside.family_sections)
+    else:
+        note, makers = KERNELS_NOTE, (text_section, family_sections)
+    blocks = [f"# {title(machines)}\n", note + "\n"]
+    for section in sections(machines, *makers):
         blocks.append(f"## {section.title}\n")
         if section.note:
             blocks.append(section.note + "\n")
