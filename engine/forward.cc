@@ -57,38 +57,55 @@ double ProductSeconds(const PackedMatrix& matrix, size_t rows) {
   return std::max(2 * static_cast<double>(rows) * weights / kFlopPerSecond, sizeof(float) * weights / kBytesPerSecond);
 }
 
-void Multiply(const Team* team, const float* x, size_t rows, const PackedMatrix& matrix, Epilogue epilogue,
-              float* out) {
+// out = epilogue(x · matrix), tiles of outputs shared by the team.
+void Product(const Team* team, const float* x, size_t rows, const PackedMatrix& matrix, Epilogue epilogue, float* out) {
   Share(team, NumTiles(matrix.num_outputs), ProductSeconds(matrix, rows), [&](size_t, size_t begin, size_t end) {
     MatMul(x, rows, matrix, epilogue, out, {begin, end});
   });
 }
 
-void MultiplyQkv(const Team* team, const float* x, size_t rows, const PackedMatrix& matrix, const ModelConfig& config,
-                 const HeadLayout& q, const HeadLayout& k, const HeadLayout& v) {
+// Where the queries, keys and values of a block go.
+struct QkvLayout {
+  HeadLayout q, k, v;
+};
+
+void QkvProduct(const Team* team, const float* x, size_t rows, const PackedMatrix& matrix, const ModelConfig& config,
+                const QkvLayout& to) {
   Share(team, NumTiles(matrix.num_outputs), ProductSeconds(matrix, rows), [&](size_t, size_t begin, size_t end) {
-    Qkv(x, rows, matrix, config.num_heads, config.head_size(), q, k, v, {begin, end});
+    Qkv(x, rows, matrix, config.num_heads, config.head_size(), to.q, to.k, to.v, {begin, end});
   });
 }
 
-// What follows attention in a block: x += mixed · c_proj; x += activation(layer_norm(x) · c_fc) · mlp.c_proj. Panels from `panel` on.
-void FinishBlock(const Model& model, const Team* team, size_t layer, size_t rows, size_t panel, Workspace& work) {
+// One block of the model, on `rows` rows of work.x:
+//
+//     q, k, v = layer_norm(x) · c_attn
+//     x += attention(q, k, v) · attn_proj
+//     x += activation(layer_norm(x) · c_fc) · mlp_proj
+//
+// attend() makes `mixed` of what lies at `to`. Panels before `first_panel` get keys and values alone.
+template <typename Attend>
+void Block(const Model& model, const Team* team, size_t layer, size_t rows, size_t first_panel, const QkvLayout& to,
+           const Attend& attend, Workspace& work) {
   const ModelConfig& config = model.config();
+  const LayerWeights& weights = model.weights().layers[layer];
   const PackedLayer& packed = model.packed().layers[layer];
-  const size_t skip = panel * kPanelRows * config.width, live = rows - panel * kPanelRows;
+  Normalize(weights.ln_1, config, work.x.data(), rows, work.normed.data());
+  QkvProduct(team, work.normed.data(), rows, packed.c_attn.matrix(), config, to);
+  attend();
+  const size_t skip = first_panel * kPanelRows * config.width, live = rows - first_panel * kPanelRows;
   float* x = work.x.data() + skip;
   float* normed = work.normed.data() + skip;
-  Multiply(team, work.mixed.data() + skip, live, packed.attn_proj.matrix(), Epilogue::kAddResidual, x);
-  Normalize(model.weights().layers[layer].ln_2, config, x, live, normed);
-  Multiply(team, normed, live, packed.c_fc.matrix(), ActivationEpilogue(config.activation), work.inner.data());
-  Multiply(team, work.inner.data(), live, packed.mlp_proj.matrix(), Epilogue::kAddResidual, x);
+  Product(team, work.mixed.data() + skip, live, packed.attn_proj.matrix(), Epilogue::kAddResidual, x);
+  Normalize(weights.ln_2, config, x, live, normed);
+  Product(team, normed, live, packed.c_fc.matrix(), ActivationEpilogue(config.activation), work.inner.data());
+  Product(team, work.inner.data(), live, packed.mlp_proj.matrix(), Epilogue::kAddResidual, x);
 }
 
-// Final norm and head of `rows` rows from `x` on.
-float* Head(const Model& model, const Team* team, const float* x, size_t rows, Workspace& work) {
+// layer_norm(x) · lm_head, of `rows` rows from `x` on.
+float* ProjectToVocabulary(const Model& model, const Team* team, const float* x, size_t rows, Workspace& work) {
   work.logits.resize(PanelFloats(rows, model.config().vocabulary_size));
   Normalize(model.weights().ln_f, model.config(), x, rows, work.normed.data());
-  Multiply(team, work.normed.data(), rows, model.packed().lm_head.matrix(), Epilogue::kStore, work.logits.data());
+  Product(team, work.normed.data(), rows, model.packed().lm_head.matrix(), Epilogue::kStore, work.logits.data());
   return work.logits.data();
 }
 
@@ -123,28 +140,27 @@ void TextPass::Read(std::span<const TokenId> tokens, size_t first_needed, float*
   std::iota(positions_.begin(), positions_.begin() + static_cast<std::ptrdiff_t>(rows), 0);
 
   Embed(tokens_.data(), positions_.data(), rows, parameters.wte.data(), parameters.wpe.data(), width, work_.x.data());
-  for (size_t i = 0; i < config.num_layers; ++i) {
-    tables_[i].resize(PanelFloats(rows, 3 * width));
-    float* table = tables_[i].data();
-    const size_t first_panel = i + 1 == config.num_layers ? first_needed / kPanelRows : 0;
+  for (size_t layer = 0; layer < config.num_layers; ++layer) {
+    tables_[layer].resize(PanelFloats(rows, 3 * width));
+    float* table = tables_[layer].data();
+    const size_t first_panel = layer + 1 == config.num_layers ? first_needed / kPanelRows : 0;
     const auto part = [&](size_t number) {
       return HeadLayout{table + number * width * kPanelRows, panel_stride, size * kPanelRows};
     };
-    Normalize(parameters.layers[i].ln_1, config, work_.x.data(), rows, work_.normed.data());
-    MultiplyQkv(team_, work_.normed.data(), rows, model_.packed().layers[i].c_attn.matrix(), config, part(0), part(1),
-                part(2));
-    for (size_t panel = 0; kv_ == KvPrecision::kBf16 && panel < NumPanels(rows); ++panel)
-      RoundToBfloat16(table + panel * panel_stride + width * kPanelRows, 2 * width);
-    AttendText(team_, table, rows, first_panel, config, weights, work_);
-    FinishBlock(model_, team_, i, rows, first_panel, work_);
+    const auto attend = [&] {
+      for (size_t panel = 0; kv_ == KvPrecision::kBf16 && panel < NumPanels(rows); ++panel)
+        RoundToBfloat16(table + panel * panel_stride + width * kPanelRows, 2 * width);
+      AttendText(team_, table, rows, first_panel, config, weights, work_);
+    };
+    Block(model_, team_, layer, rows, first_panel, {part(0), part(1), part(2)}, attend, work_);
     if (weights) weights += heads * rows * rows;
   }
 }
 
 const float* TextPass::Logits(size_t panel) {
   const size_t begin = panel * kPanelRows;
-  return Head(model_, team_, work_.x.data() + begin * model_.config().width, std::min(length_ - begin, kPanelRows),
-              work_);
+  return ProjectToVocabulary(model_, team_, work_.x.data() + begin * model_.config().width,
+                             std::min(length_ - begin, kPanelRows), work_);
 }
 
 const float* TextPass::Table(size_t layer) const { return tables_[layer].data(); }
@@ -163,15 +179,14 @@ float* StepPass::Step(const int32_t* tokens, const int32_t* positions, size_t nu
   const HeadLayout q{q_.data(), config.width * kPanelRows, config.head_size() * kPanelRows};
   cache_.Advance();
   Embed(tokens, positions, num_live, parameters.wte.data(), parameters.wpe.data(), config.width, work_.x.data());
-  for (size_t i = 0; i < config.num_layers; ++i) {
-    Normalize(parameters.layers[i].ln_1, config, work_.x.data(), num_live, work_.normed.data());
-    MultiplyQkv(team_, work_.normed.data(), num_live, model_.packed().layers[i].c_attn.matrix(), config, q,
-                cache_.NewKeys(i), cache_.NewValues(i));
-    cache_.Store(i, NumPanels(num_live));
-    Attend(i, positions, num_live);
-    FinishBlock(model_, team_, i, num_live, 0, work_);
+  for (size_t layer = 0; layer < config.num_layers; ++layer) {
+    const auto attend = [&] {
+      cache_.Store(layer, NumPanels(num_live));
+      Attend(layer, positions, num_live);
+    };
+    Block(model_, team_, layer, num_live, 0, {q, cache_.NewKeys(layer), cache_.NewValues(layer)}, attend, work_);
   }
-  return Head(model_, team_, work_.x.data(), num_live, work_);
+  return ProjectToVocabulary(model_, team_, work_.x.data(), num_live, work_);
 }
 
 // Attention of each lane over its own slots; pieces are heads of panels.

@@ -20,7 +20,7 @@ namespace octavo {
 namespace HWY_NAMESPACE {
 
 // Where things lie for one head.
-struct Head {
+struct HeadTable {
   const float* q;  // of the query panel
   const float* k;  // of panel 0; the next is panel_stride further
   const float* v;
@@ -83,7 +83,7 @@ HWY_INLINE hn::Mask<DF> MayRead(size_t s, size_t v) {
 }
 
 // All raw scores of a query panel and the largest that each row may read: `full` keys, and `diagonal` more in the panel of its own.
-OCTAVO_INLINE_BODY void CausalScores(const Head& head, size_t full, size_t diagonal, float* raw,
+OCTAVO_INLINE_BODY void CausalScores(const HeadTable& head, size_t full, size_t diagonal, float* raw,
                                      VF (&largest)[kVectorsPerPanel]) {
   const DF d;
   VF unused[kVectorsPerPanel];
@@ -176,7 +176,7 @@ constexpr size_t kCausalMixTile = kCausalTile == 6 ? 4 : kCausalTile;
 
 // Mixes the rest of a head's numbers, from i on: tiles of kOutputs while they fit, then of half as many.
 template <size_t kOutputs, bool kWeigh>
-HWY_INLINE void CausalMixRest(size_t i, const Head& head, float* weights, size_t full, size_t diagonal,
+HWY_INLINE void CausalMixRest(size_t i, const HeadTable& head, float* weights, size_t full, size_t diagonal,
                               Softmaxer& softmaxer, float* out) {
   if constexpr (kWeigh) {
     // The first tile makes the weights.
@@ -210,7 +210,7 @@ HWY_NOINLINE void CausalAttention(const float* qkv, size_t length, size_t first_
   const VF scale = ScoreScale(head_size);
   for (size_t h = 0; h < num_heads; ++h) {
     const float* base = qkv + h * head_size * kPanelRows;
-    Head head{base, base + width * kPanelRows, base + 2 * width * kPanelRows, panel_stride, head_size};
+    HeadTable head{base, base + width * kPanelRows, base + 2 * width * kPanelRows, panel_stride, head_size};
     for (size_t panel = first_panel; panel < NumPanels(length); ++panel) {
       head.q = base + panel * panel_stride;
       const size_t full = panel * kPanelRows, diagonal = HWY_MIN(length - full, kPanelRows);

@@ -148,7 +148,7 @@ HWY_INLINE void AllRawScores(const float* q, const T* keys, const uint32_t* plac
 
 // Where weights come from: raw scores are made into weights and summed on the way, for this pass alone or left in their place for the next
 // ones; or an earlier pass left them.
-enum class Weights { kMake, kMakeAndKeep, kReady };
+enum class Weighing { kMake, kMakeAndKeep, kReady };
 
 // sum + weight · value in lanes that have begun, sum in the others, whatever their value is.
 HWY_INLINE VF MulAddWhere(hn::Mask<DF> has_begun, VF weight, VF value, VF sum) {
@@ -159,7 +159,7 @@ HWY_INLINE VF MulAddWhere(hn::Mask<DF> has_begun, VF weight, VF value, VF sum) {
 
 // sum[b] += Σ weight · v[slot, b] over slots [begin, end). Where kSelect, only lanes that have begun take part. One slot at a time: four side by
 // side, as in causal attention, ran at 169 ns a character of `tiny` where this took 142 (Zen 5, AVX-512).
-template <size_t kBlock, bool kSelect, Weights kWeigh, typename T>
+template <size_t kBlock, bool kSelect, Weighing kWeigh, typename T>
 HWY_INLINE void MixSlots(float* HWY_RESTRICT weights, const T* HWY_RESTRICT values, const uint32_t* HWY_RESTRICT places,
                          size_t parity, size_t head_size, size_t begin, size_t end, const VF* starts,
                          Softmaxer& softmaxer, VF (&sum)[kBlock][kVectorsPerPanel]) {
@@ -168,10 +168,10 @@ HWY_INLINE void MixSlots(float* HWY_RESTRICT weights, const T* HWY_RESTRICT valu
     float* at = weights + j * kPanelRows;
     const T* HWY_RESTRICT slot = values + places[j] * SlotSize(values, head_size) * kPanelRows;
     VF weight[kVectorsPerPanel];
-    if constexpr (kWeigh != Weights::kReady) {
+    if constexpr (kWeigh != Weighing::kReady) {
       const auto keep = [&](size_t, size_t v, VF w)
                             HWY_ATTR { return kSelect ? hn::IfThenElseZero(HasBegun(j, starts[v]), w) : w; };
-      softmaxer.Weigh<1, kWeigh == Weights::kMakeAndKeep>(at, keep, weight);
+      softmaxer.Weigh<1, kWeigh == Weighing::kMakeAndKeep>(at, keep, weight);
     } else {
       OCTAVO_UNROLL
       for (size_t v = 0; v < kVectorsPerPanel; ++v) weight[v] = hn::Load(d, at + v * kLanes);
@@ -189,7 +189,7 @@ HWY_INLINE void MixSlots(float* HWY_RESTRICT weights, const T* HWY_RESTRICT valu
 }
 
 // out[i + b] for b < kBlock; i is even where kBlock is.
-template <size_t kBlock, Weights kWeigh, typename T>
+template <size_t kBlock, Weighing kWeigh, typename T>
 HWY_INLINE void Mix(float* weights, const T* values, const uint32_t* places, size_t i, size_t shared, size_t count,
                     size_t head_size, const VF* starts, Softmaxer& softmaxer, float* out) {
   const DF d;
@@ -242,17 +242,17 @@ HWY_INLINE void AttendCache(const float* q, const DecodeCacheOf<T>& cache, const
     // The first block makes the weights, and keeps them where others follow.
     size_t i = head_size >= kMixNumbers ? kMixNumbers : 1;
     if (head_size == kMixNumbers) {
-      Mix<kMixNumbers, Weights::kMake>(scratch, values, places, 0, shared, longest, head_size, starts, softmaxer, to);
+      Mix<kMixNumbers, Weighing::kMake>(scratch, values, places, 0, shared, longest, head_size, starts, softmaxer, to);
     } else if (i == kMixNumbers) {
-      Mix<kMixNumbers, Weights::kMakeAndKeep>(scratch, values, places, 0, shared, longest, head_size, starts, softmaxer,
+      Mix<kMixNumbers, Weighing::kMakeAndKeep>(scratch, values, places, 0, shared, longest, head_size, starts, softmaxer,
                                               to);
     } else {
-      Mix<1, Weights::kMakeAndKeep>(scratch, values, places, 0, shared, longest, head_size, starts, softmaxer, to);
+      Mix<1, Weighing::kMakeAndKeep>(scratch, values, places, 0, shared, longest, head_size, starts, softmaxer, to);
     }
     for (; kMixNumbers > 1 && i + kMixNumbers <= head_size; i += kMixNumbers)
-      Mix<kMixNumbers, Weights::kReady>(scratch, values, places, i, shared, longest, head_size, starts, softmaxer, to);
+      Mix<kMixNumbers, Weighing::kReady>(scratch, values, places, i, shared, longest, head_size, starts, softmaxer, to);
     for (; i < head_size; ++i)
-      Mix<1, Weights::kReady>(scratch, values, places, i, shared, longest, head_size, starts, softmaxer, to);
+      Mix<1, Weighing::kReady>(scratch, values, places, i, shared, longest, head_size, starts, softmaxer, to);
   }
 }
 
