@@ -51,7 +51,7 @@ Group::Group(const Model& model, const Team& team, size_t num_panels, KvPrecisio
       positions_(slots_.size()),
       draws_(slots_.size()),
       logits_(slots_.size() * model.config().vocabulary_size),
-      scratch_(kPanelRows * model.config().vocabulary_size) {}
+      scratch_(SampleScratchFloats(model.config().vocabulary_size)) {}
 
 LaneUse Group::Run() {
   size_t num_live;

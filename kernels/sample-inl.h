@@ -8,7 +8,7 @@
 #define OCTAVO_KERNELS_SAMPLE_INL_H_
 #endif
 
-#include <cmath>
+#include <cstring>
 
 #include "kernels/math-inl.h"
 #include "kernels/sample.h"
@@ -86,61 +86,252 @@ HWY_INLINE VF KeptTotal(const float* p, size_t count) {
   return total;
 }
 
-// Drops all but the smallest set that reaches top_p of the kept total: takes the largest p again and again, ties to the lowest id.
-HWY_NOINLINE void ApplyTopP(size_t count, const float* top_p, float* p) {
-  const DF d;
-  const VF share = hn::LoadU(d, top_p);
-  const VF enough = hn::Mul(share, KeptTotal(p, count));
-  // What was taken last; the next is the largest behind it in the order. Lanes with top_p = 1 are done before they begin.
-  VF last = hn::Set(d, HUGE_VALF), last_id = hn::Set(d, -1.0f), sum = hn::Zero(d);
-  auto done = hn::Ge(share, hn::Set(d, 1.0f));
-  while (!hn::AllTrue(d, done)) {
-    VF next = hn::Set(d, -1.0f), next_id = hn::Zero(d);
-    for (size_t i = 0; i < count; ++i) {
-      const VF candidate = hn::Load(d, p + i * kPanelRows);
-      const auto behind =
-          hn::Or(hn::Lt(candidate, last), hn::And(hn::Eq(candidate, last), hn::Gt(IdVector(i), last_id)));
-      const auto better = hn::And(behind, hn::Gt(candidate, next));
-      next = hn::IfThenElse(better, candidate, next);
-      next_id = hn::IfThenElse(better, IdVector(i), next_id);
+// How far below 1 a number of [0, 1] lies, counted in floats: falling numbers have rising keys.
+HWY_INLINE uint32_t SortKey(float x) {
+  constexpr uint32_t kOne = 0x3F800000;
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  return kOne - bits;
+}
+
+// Sorts numbers of [0, 1], falling, by digits of their keys from the last to the first, as many as the largest key has; `other` has as much room.
+// Returns where they are then.
+HWY_INLINE float* SortFalling(float* values, float* other, size_t count) {
+  constexpr uint32_t kBits = 10, kDigits = 1 << kBits;
+  uint32_t all = 0;
+  for (size_t i = 0; i < count; ++i) all |= SortKey(values[i]);
+  for (uint32_t shift = 0; shift < 32 && all >> shift != 0; shift += kBits) {
+    uint32_t begin[kDigits] = {};
+    for (size_t i = 0; i < count; ++i) ++begin[(SortKey(values[i]) >> shift) % kDigits];
+    uint32_t sum = 0;
+    for (uint32_t& at : begin) {
+      const uint32_t size = at;
+      at = sum;
+      sum += size;
     }
-    // No candidate left: all kept ids are taken. NaN compares false and ends here too.
-    const auto none = hn::Not(hn::Ge(next, hn::Zero(d)));
-    done = hn::Or(done, none);
-    last = hn::IfThenElse(done, last, next);
-    last_id = hn::IfThenElse(done, last_id, next_id);
-    sum = hn::IfThenElse(done, sum, hn::Add(sum, next));
-    done = hn::Or(done, hn::Ge(sum, enough));
+    for (size_t i = 0; i < count; ++i) other[begin[(SortKey(values[i]) >> shift) % kDigits]++] = values[i];
+    float* const sorted = other;
+    other = values;
+    values = sorted;
   }
-  const auto off = hn::Ge(share, hn::Set(d, 1.0f));
+  return values;
+}
+
+// What top-p keeps of the lanes of a vector: every p above `least`, and of those equal to it the `ties` lowest ids.
+struct Nuclei {
+  HWY_ALIGN float least[kLanes];
+  HWY_ALIGN int32_t ties[kLanes];
+};
+
+// How many lanes are sorted side by side, so that each line of p is read for several, and sums need not wait for each other.
+constexpr size_t kSortLanes = 4;
+
+// By the specification, for lanes[0 … num_lanes - 1], at most kSortLanes: sorts the p of each and sums them in that order. Before, nuclei.least is
+// what no p of the nucleus lies below. `spare` holds (kSortLanes + 1) · count floats.
+HWY_NOINLINE void SortNuclei(const float* p, size_t count, const size_t* lanes, size_t num_lanes, const float* enough,
+                             float* spare, Nuclei& nuclei) {
+  size_t kept[kSortLanes] = {};
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t n = 0; n < num_lanes; ++n) {
+      const float value = p[i * kPanelRows + lanes[n]];
+      spare[n * count + kept[n]] = value;
+      kept[n] += value >= nuclei.least[lanes[n]];
+    }
+  }
+  const float* sorted[kSortLanes] = {};
+  float* free = spare + kSortLanes * count;
+  for (size_t n = 0; n < num_lanes; ++n) {
+    float* const values = spare + n * count;
+    sorted[n] = SortFalling(values, free, kept[n]);
+    if (sorted[n] == free) free = values;
+  }
+  // How many of each are summed until that is enough: whole blocks side by side, then one by one.
+  constexpr size_t kBlock = 32;
+  size_t whole = kept[0];
+  for (size_t n = 1; n < num_lanes; ++n) whole = whole < kept[n] ? whole : kept[n];
+  float sum[kSortLanes] = {};
+  size_t at = 0;
+  for (bool goes_on = true; goes_on && at + kBlock <= whole; at += goes_on ? kBlock : 0) {
+    float next[kSortLanes];
+    std::memcpy(next, sum, sizeof(next));
+    for (size_t i = at; i < at + kBlock; ++i) {
+      for (size_t n = 0; n < num_lanes; ++n) next[n] += sorted[n][i];
+    }
+    for (size_t n = 0; n < num_lanes; ++n) goes_on &= next[n] < enough[lanes[n]];
+    if (goes_on) std::memcpy(sum, next, sizeof(next));
+  }
+  size_t taken[kSortLanes];
+  for (size_t n = 0; n < num_lanes; ++n) {
+    for (taken[n] = at; taken[n] < kept[n];) {
+      sum[n] += sorted[n][taken[n]++];
+      if (sum[n] >= enough[lanes[n]]) break;
+    }
+  }
+  for (size_t n = 0; n < num_lanes; ++n) {
+    float& least = nuclei.least[lanes[n]];
+    int32_t& ties = nuclei.ties[lanes[n]];
+    least = 0;
+    ties = 0;
+    if (taken[n] == 0) continue;  // NaN
+    least = sorted[n][taken[n] - 1];
+    for (size_t i = taken[n]; i > 0 && sorted[n][i - 1] == least; --i) ++ties;
+  }
+}
+
+// Σ of p ≥ least, in any order.
+HWY_INLINE VF SumFrom(const float* p, size_t count, VF least) {
+  const DF d;
+  return FoldInAnyOrder(
+      count, hn::Zero(d),
+      [&](size_t i) HWY_ATTR {
+        const VF here = hn::Load(d, p + i * kPanelRows);
+        return hn::IfThenElseZero(hn::Ge(here, least), here);
+      },
+      [](VF a, VF b) HWY_ATTR { return hn::Add(a, b); });
+}
+
+// A range of p: the sum of all from `low` on is enough, that from `high` on is not, by sums in any order.
+struct Range {
+  VF low, high;
+};
+
+// Halves the range of bits that the least kept p lies in until some few of them are left.
+HWY_INLINE Range NarrowRange(const float* p, size_t count, VF total, VF enough) {
+  const DF d;
+  const DI di;
+  // What is below a count-th of what may be dropped cannot reach that all together.
+  const VF small = hn::Mul(hn::Sub(total, enough), hn::Set(d, 0.5f / static_cast<float>(count)));
+  VI low = hn::BitCast(di, hn::Max(small, hn::Zero(d)));
+  VI high = hn::BitCast(di, hn::Set(d, 1.5f));  // 1 is the largest
+  constexpr size_t kMostHalvings = 7;
+  for (size_t elements = count, n = 0; elements > 1 && n < kMostHalvings; elements /= 2, ++n) {
+    const VI middle = hn::Add(low, hn::ShiftRight<1>(hn::Sub(high, low)));
+    const auto reached = hn::RebindMask(di, hn::Ge(SumFrom(p, count, hn::BitCast(d, middle)), enough));
+    low = hn::IfThenElse(reached, middle, low);
+    high = hn::IfThenElse(reached, high, middle);
+  }
+  return {hn::BitCast(d, low), hn::BitCast(d, high)};
+}
+
+// Finds the least p of each lane's nucleus among those of the range, where sums in any order can tell; returns a bit for each lane where they can.
+// A sum of n numbers one after another is off by at most n · 2^-24 of itself, one in four chains by a quarter of that. For other lanes
+// nuclei.least is what no p of the nucleus lies below.
+HWY_INLINE uint32_t NucleiIn(const Range& range, const float* p, size_t count, const float* enough, Nuclei& nuclei) {
+  const DF d;
+  constexpr size_t kRoom = 32;
+  float inside[kLanes][kRoom];
+  size_t num_inside[kLanes] = {};
+  VF sum_above = hn::Zero(d), num_above = hn::Zero(d);
+  const VF one = hn::Set(d, 1.0f);
+  HWY_ALIGN float values[kLanes];
+  for (size_t i = 0; i < count; ++i) {
+    const VF here = hn::Load(d, p + i * kPanelRows);
+    const auto from_low = hn::Ge(here, range.low), from_high = hn::Ge(here, range.high);
+    sum_above = hn::Add(sum_above, hn::IfThenElseZero(from_high, here));
+    num_above = hn::Add(num_above, hn::IfThenElseZero(from_high, one));
+    const auto within = hn::AndNot(from_high, from_low);
+    if (hn::AllFalse(d, within)) continue;
+    hn::Store(hn::IfThenElse(within, here, hn::Set(d, -1.0f)), d, values);
+    for (size_t r = 0; r < kLanes; ++r) {
+      inside[r][num_inside[r] < kRoom ? num_inside[r] : kRoom - 1] = values[r];
+      num_inside[r] += values[r] >= 0;
+    }
+  }
+  HWY_ALIGN float sums[kLanes], counts[kLanes], low[kLanes];
+  hn::Store(range.low, d, low);
+  hn::Store(sum_above, d, sums);
+  hn::Store(num_above, d, counts);
+  uint32_t known = 0;
+  for (size_t r = 0; r < kLanes; ++r) {
+    nuclei.least[r] = nuclei.ties[r] = 0;
+    if (num_inside[r] >= kRoom) continue;
+    // From the largest on, each taken out, until the sum is enough.
+    float sum = sums[r], before = sum, least = -1;
+    size_t left = num_inside[r];
+    float taken = counts[r];
+    bool is_tie = false;
+    while (left > 0 && sum < enough[r]) {
+      size_t largest = 0;
+      for (size_t i = 1; i < left; ++i) largest = inside[r][i] > inside[r][largest] ? i : largest;
+      is_tie = inside[r][largest] == least;
+      least = inside[r][largest];
+      inside[r][largest] = inside[r][--left];
+      before = sum;
+      sum += least;
+      ++taken;
+    }
+    for (size_t i = 0; i < left; ++i) is_tie |= inside[r][i] == least;
+    const float doubt = 1.25f * 0x1p-24f * (taken + 8) * sum;
+    if (!(sum - enough[r] > doubt)) {
+      // Perhaps all of the range are.
+      for (size_t i = 0; i < left; ++i) sum += inside[r][i];
+      if (sum - enough[r] > doubt + 1.25f * 0x1p-24f * kRoom * sum) nuclei.least[r] = low[r];
+      continue;
+    }
+    nuclei.least[r] = least;
+    if (is_tie || !(enough[r] - before > doubt)) continue;
+    known |= uint32_t{1} << r;
+    nuclei.ties[r] = 1;
+  }
+  return known;
+}
+
+// Finds the smallest set that reaches top_p of `total`, the sum of the kept p, taken by falling p, then rising id, and summed in that order. It is
+// known without sorting where rounding decides nothing and no other p equals the least one; elsewhere the lane is sorted. `spare` holds
+// (kSortLanes + 1) · count floats. Returns whether several p may equal the least one of a lane.
+HWY_NOINLINE bool FindNuclei(size_t count, const float* top_p, VF total, const float* p, float* spare, Nuclei& nuclei) {
+  const DF d;
+  const VF share = hn::LoadU(d, top_p), enough = hn::Mul(share, total);
+  HWY_ALIGN float enoughs[kLanes];
+  hn::Store(enough, d, enoughs);
+  const uint32_t known = NucleiIn(NarrowRange(p, count, total, enough), p, count, enoughs, nuclei);
+  size_t lanes[kSortLanes], num_lanes = 0;
+  bool any_sorted = false;
+  for (size_t r = 0; r < kLanes; ++r) {
+    if (top_p[r] >= 1) {
+      nuclei.least[r] = 0;  // all that top-k keeps
+      nuclei.ties[r] = INT32_MAX;
+    } else if ((known >> r & 1) == 0) {
+      lanes[num_lanes++] = r;
+    }
+    if (num_lanes < kSortLanes && r + 1 < kLanes) continue;
+    if (num_lanes > 0) SortNuclei(p, count, lanes, num_lanes, enoughs, spare, nuclei);
+    any_sorted |= num_lanes > 0;
+    num_lanes = 0;
+  }
+  return any_sorted;
+}
+
+// What SumKept keeps of p ≥ 0: all, those from the least one of the nucleus on, or as many of those equal to it as the nucleus has.
+enum class Kept { kAll, kFromLeast, kWithTies };
+
+// Running sums of what is kept, in id order, instead of p; returns the last kept id.
+template <Kept kKept>
+HWY_INLINE VF SumKept(size_t count, const Nuclei& nuclei, float* p) {
+  const DF d;
+  const DI di;
+  VF least = hn::Zero(d), sum = hn::Zero(d), last = hn::Zero(d);
+  VI left = hn::Zero(di);
+  if constexpr (kKept != Kept::kAll) least = hn::Max(hn::Load(d, nuclei.least), least);
+  if constexpr (kKept == Kept::kWithTies) left = hn::Load(di, nuclei.ties);
   for (size_t i = 0; i < count; ++i) {
     float* at = p + i * kPanelRows;
     const VF here = hn::Load(d, at);
-    const auto taken = hn::Or(hn::Gt(here, last), hn::And(hn::Eq(here, last), hn::Le(IdVector(i), last_id)));
-    hn::Store(hn::IfThenElse(hn::Or(off, taken), here, hn::Set(d, -1.0f)), d, at);
+    auto keep = hn::Ge(here, least);
+    if constexpr (kKept == Kept::kWithTies) {
+      const auto tie = hn::And(hn::RebindMask(di, hn::Eq(here, least)), hn::Gt(left, hn::Zero(di)));
+      left = hn::Add(left, hn::VecFromMask(di, tie));
+      keep = hn::Or(hn::Gt(here, least), hn::RebindMask(d, tie));
+    }
+    sum = hn::Add(sum, hn::IfThenElseZero(keep, here));
+    last = hn::IfThenElse(keep, IdVector(i), last);
+    hn::Store(sum, d, at);
   }
+  return last;
 }
 
-// The first kept id whose running sum exceeds uniform · total, else the last kept one.
-HWY_INLINE VF DrawKept(const float* p, size_t count, VF uniform) {
-  const DF d;
-  const VF threshold = hn::Mul(uniform, KeptTotal(p, count));
-  VF sum = hn::Zero(d), id = hn::Zero(d);
-  auto found = hn::Lt(sum, sum);
-  for (size_t i = 0; i < count; ++i) {
-    const VF here = hn::Load(d, p + i * kPanelRows);
-    const auto kept = hn::Ge(here, hn::Zero(d));
-    sum = hn::Add(sum, hn::Max(here, hn::Zero(d)));
-    const auto take = hn::AndNot(found, kept);
-    id = hn::IfThenElse(take, IdVector(i), id);
-    found = hn::Or(found, hn::And(take, hn::Gt(sum, threshold)));
-  }
-  return id;
-}
-
-// The same when nothing is cut: running sums never fall, so the id is the number of them that do not exceed the threshold.
-// `sums` holds the running sums.
-HWY_INLINE VF DrawAll(const float* sums, size_t count, VF uniform) {
+// The first id whose running sum exceeds uniform · total, else `last`. Running sums never fall, so it is the number of those that do not exceed it.
+HWY_INLINE VF DrawFrom(const float* sums, size_t count, VF last, VF uniform) {
   const DF d;
   const VF threshold = hn::Mul(uniform, hn::Load(d, sums + (count - 1) * kPanelRows));
   const VF id = FoldInAnyOrder(
@@ -149,12 +340,12 @@ HWY_INLINE VF DrawAll(const float* sums, size_t count, VF uniform) {
         return hn::IfThenElseZero(hn::Le(hn::Load(d, sums + i * kPanelRows), threshold), hn::Set(d, 1.0f));
       },
       [](VF a, VF b) HWY_ATTR { return hn::Add(a, b); });
-  return hn::Min(id, IdVector(count - 1));
+  return hn::Min(id, last);
 }
 
-// p[i] = exp((logits[i] - best) / temperature), or, where kSums, the running sums of that.
+// p[i] = exp((logits[i] - best) / temperature), or, where kSums, the running sums of that. Returns the sum of all.
 template <bool kDivide, bool kSums>
-HWY_INLINE void Exponentials(const float* logits, size_t count, VF best, VF temperature, float* p) {
+HWY_INLINE VF Exponentials(const float* logits, size_t count, VF best, VF temperature, float* p) {
   const DF d;
   VF sum = hn::Zero(d);
   const auto argument = [&](size_t i) HWY_ATTR {
@@ -162,9 +353,10 @@ HWY_INLINE void Exponentials(const float* logits, size_t count, VF best, VF temp
     return kDivide ? hn::Div(x, temperature) : x;
   };
   ForEachExp(d, count, argument, [&](size_t i, VF value) HWY_ATTR {
-    if constexpr (kSums) value = sum = hn::Add(sum, value);
-    hn::Store(value, d, p + i * kPanelRows);
+    sum = hn::Add(sum, value);
+    hn::Store(kSums ? sum : value, d, p + i * kPanelRows);
   });
+  return sum;
 }
 
 HWY_NOINLINE void Sample(const float* logits, size_t count, const SampleRequest& request, float* scratch,
@@ -186,18 +378,27 @@ HWY_NOINLINE void Sample(const float* logits, size_t count, const SampleRequest&
     const bool any_top_p = !hn::AllTrue(d, hn::Ge(hn::LoadU(d, request.top_p + v), one));
     const bool divide = !hn::AllTrue(d, hn::Eq(temperature, one));  // x / 1 is x
     const VF uniform = hn::LoadU(d, request.uniform + v);
-    VF id;
+    VF last = IdVector(count - 1);
     if (any_top_k || any_top_p) {
-      divide ? Exponentials<true, false>(x, count, best, temperature, p)
-             : Exponentials<false, false>(x, count, best, one, p);
-      if (any_top_k) ApplyTopK(x, count, request.top_k + v, p);
-      if (any_top_p) ApplyTopP(count, request.top_p + v, p);
-      id = DrawKept(p, count, uniform);
+      VF total = divide ? Exponentials<true, false>(x, count, best, temperature, p)
+                        : Exponentials<false, false>(x, count, best, one, p);
+      if (any_top_k) {
+        ApplyTopK(x, count, request.top_k + v, p);
+        total = KeptTotal(p, count);
+      }
+      Nuclei nuclei;
+      if (!any_top_p) {
+        last = SumKept<Kept::kAll>(count, nuclei, p);
+      } else if (FindNuclei(count, request.top_p + v, total, p, scratch + kPanelRows * count, nuclei)) {
+        last = SumKept<Kept::kWithTies>(count, nuclei, p);
+      } else {
+        last = SumKept<Kept::kFromLeast>(count, nuclei, p);
+      }
     } else {
       divide ? Exponentials<true, true>(x, count, best, temperature, p)
              : Exponentials<false, true>(x, count, best, one, p);
-      id = DrawAll(p, count, uniform);
     }
+    VF id = DrawFrom(p, count, last, uniform);
     if (!hn::AllFalse(d, greedy)) id = hn::IfThenElse(greedy, IdOf(x, count, best), id);
     hn::StoreU(hn::ConvertTo(di, id), di, ids + v);
   }

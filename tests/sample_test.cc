@@ -47,7 +47,7 @@ int32_t DrawByReference(const std::vector<float>& logits, const Rule& rule, floa
 std::vector<int32_t> DrawByKernel(const std::vector<float>& logits, const Rule& rule,
                                   const std::vector<float>& uniforms) {
   const size_t count = logits.size();
-  AlignedFloats panel(kPanelRows * count), scratch(kPanelRows * count);
+  AlignedFloats panel(kPanelRows * count), scratch(SampleScratchFloats(count));
   for (size_t i = 0; i < count; ++i) std::fill_n(panel.begin() + static_cast<ptrdiff_t>(i * kPanelRows), 16, logits[i]);
   const int32_t k = static_cast<int32_t>(std::min<uint64_t>(rule.top_k, std::numeric_limits<int32_t>::max()));
   const std::vector<float> temperature(kPanelRows, rule.temperature), top_p(kPanelRows, rule.top_p);
@@ -307,6 +307,37 @@ TEST_P(SampleTest, TopPReachedExactlyIsEnough) {
 }
 
 // Top-p counts over what top-k kept: of 8, 4, 2 the first has 8/14.
+// Where all are equal, rounding and ties decide everything: the lowest ids stay.
+TEST_P(SampleTest, TopPOfManyEqualLogits) {
+  constexpr size_t kCount = 8000, kEvery = 4;
+  constexpr float kLastUniform = 1 - 0x1p-24f;
+  EXPECT_EQ(Draw(std::vector<float>(kCount, 3), {.top_p = 0.95f}, kLastUniform), 7599);
+  EXPECT_EQ(Draw(std::vector<float>(kCount, 3), {.top_p = 0x1p-20f}, kLastUniform), 0);
+  std::vector<float> some(kCount, -200);  // p underflows
+  for (size_t i = 1; i < kCount; i += kEvery) some[i] = 0;
+  EXPECT_EQ(Draw(some, {.top_p = 0.5f}, kLastUniform), static_cast<int32_t>(1 + kEvery * 999));
+  // In the vector beside it, rows that need no sorting.
+  EXPECT_EQ(Draw(some, {.top_k = 10, .top_p = 0.5f}, kLastUniform), static_cast<int32_t>(1 + kEvery * 4));
+}
+
+// The least p that stays is told from its neighbours however close: by the reference, with rows that differ.
+TEST_P(SampleTest, TopPOfManyLogitsKeepsWhatTheReferenceKeeps) {
+  for (const float scale : {0.01f, 1.0f, 60.0f}) {
+    const std::vector<float> logits = Random(7).Floats(300, -scale, scale);
+    for (const float top_p : {0.1f, 0.9f, 0.99f}) {
+      std::set<int32_t> kept;
+      for (float uniform = 0; uniform < 1; uniform += 0x1p-10f) {
+        kept.insert(DrawByReference(logits, {.top_p = top_p}, uniform));
+      }
+      const std::set<int32_t> drawn = Drawn(logits, {.top_p = top_p});
+      // An exponential off by its last bits may let one more or one less in.
+      std::vector<int32_t> others;
+      std::set_difference(drawn.begin(), drawn.end(), kept.begin(), kept.end(), std::back_inserter(others));
+      EXPECT_TRUE(others.size() <= 1) << others.size() << " ids, scale " << scale << ", top-p " << top_p;
+    }
+  }
+}
+
 TEST_P(SampleTest, TopPIsRenormalisedAfterTopK) {
   const std::vector<float> logits = {std::log(1.0f), std::log(2.0f), std::log(4.0f), std::log(8.0f), std::log(1.0f)};
   EXPECT_EQ(Drawn(logits, {.top_k = 3, .top_p = 0.55f}), (std::set<int32_t>{3}));

@@ -57,7 +57,7 @@ class Draws {
         temperature_(kPanelRows, alignment),
         top_p_(kPanelRows, alignment),
         uniform_(kPanelRows, alignment),
-        scratch_(kPanelRows * count, kPanelAlignment),
+        scratch_(SampleScratchFloats(count), kPanelAlignment),
         top_k_(kPanelRows, alignment),
         ids_(kPanelRows, alignment) {}
 
