@@ -96,12 +96,23 @@ void Group::Retire(Slot& slot) {
 }
 
 void Group::Prefill(size_t index, Lane& lane) {
-  if (lane.num_read > 0 || lane.reads_windows() || lane.seats().size() <= kPrefillFrom) return;
+  if (lane.num_read > 0 || lane.reads_windows() || lane.seats().size() < 2) return;
   // All but the last character, which the next step reads.
   const std::span<const TokenId> text = lane.seats().first(lane.seats().size() - 1);
-  text_pass_.Read(text, text.size() - 1);
+  // The samples of one prompt follow each other: what was read last serves them all, and a prompt that begins it.
+  const bool is_read = text.size() <= last_read_.size() && std::equal(text.begin(), text.end(), last_read_.begin());
+  const bool comes_again = std::equal(text.begin(), text.end(), last_prompt_.begin(), last_prompt_.end());
+  if (!comes_again) last_prompt_.assign(text.begin(), text.end());
+  if (!is_read && !comes_again && text.size() < kPrefillFrom) return;
+  if (!is_read) ReadText(text);
   step_pass_.Load(index, text_pass_, text.size());
   lane.num_read = text.size();
+}
+
+void Group::ReadText(std::span<const TokenId> text) {
+  last_read_.clear();  // should reading throw
+  text_pass_.Read(text, text.size() - 1);
+  last_read_.assign(text.begin(), text.end());
 }
 
 void Group::StepLanes(size_t num_live) {
@@ -125,7 +136,7 @@ void Group::StepLanes(size_t num_live) {
 void Group::ReadWindow(size_t index, Lane& lane) {
   const std::span<const TokenId> seats = lane.seats();
   const size_t last = seats.size() - 1, vocabulary = model_.config().vocabulary_size;
-  text_pass_.Read(seats, last);
+  ReadText(seats);
   const float* from = text_pass_.Logits(last / kPanelRows) + last % kPanelRows;
   float* to = logits_.data() + index / kPanelRows * kPanelRows * vocabulary + index % kPanelRows;
   for (size_t v = 0; v < vocabulary; ++v) to[v * kPanelRows] = from[v * kPanelRows];

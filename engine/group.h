@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/forward.h"
@@ -46,6 +47,7 @@ class Group {
   // One step of all cached lanes; fills logits_ and marks the lanes that can draw.
   void StepLanes(size_t num_live);
   void ReadWindow(size_t index, Lane& lane);
+  void ReadText(std::span<const TokenId> text);
   void DrawLanes(size_t num_live);
 
   const Model& model_;
@@ -53,6 +55,8 @@ class Group {
   const TextSink* on_text_;
   StepPass step_pass_;
   TextPass text_pass_;
+  std::vector<TokenId> last_read_;    // what text_pass_ holds
+  std::vector<TokenId> last_prompt_;  // the last that Prefill saw
   std::vector<Slot> slots_;
   std::vector<int32_t> tokens_, positions_;
   std::vector<char> draws_;  // by lane: its logits are ready
