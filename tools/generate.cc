@@ -107,7 +107,14 @@ std::optional<Input> OpenInput(const Flags& flags) {
   return Input(flags.prompt_files[0]);
 }
 
+// "-" is standard output, as if --output were not given.
+bool ToFile(const Flags& flags) { return !flags.output.empty() && flags.output != "-"; }
+
 RunMode ModeFrom(const Flags& flags) {
+  if (flags.output == "-") {
+    if (flags.resume) throw UsageError("--resume: standard output cannot be resumed; expected --output FILE");
+    return RunMode::kNew;  // --force has nothing to overwrite, but may stand in a script whose FILE is a variable
+  }
   if (flags.output.empty()) {
     if (flags.resume || flags.force) {
       throw UsageError(
@@ -197,7 +204,7 @@ int Run(const Flags& flags) {
   }
 
   std::optional<RunFile> file;
-  if (!flags.output.empty()) file.emplace(flags.output, mode);
+  if (ToFile(flags)) file.emplace(flags.output, mode);
   const std::optional<uint64_t> known_seed = flags.seed || !file ? flags.seed : file->seed();
   const uint64_t seed = known_seed ? *known_seed : RandomSeed();
   if (!known_seed && !flags.quiet) Complain("seed {}", seed);
@@ -277,7 +284,7 @@ void AddGenerateCommand(CLI::App& app, Action& action) {
   add.AddChoice("--format", flags->format, {"text", "lines", "jsonl"},
                 "prompt and completion as prose; a completion a line,\nescaped; or a JSON object a line");
   add.AddText("--output", "FILE", flags->output,
-              "write lines or jsonl there; FILE.run beside it keeps\nwhat a broken run needs to be resumed");
+              "write lines or jsonl there; FILE.run beside it keeps\nwhat a broken run needs to be resumed; - is standard\noutput");
   add.AddSwitch("--resume", flags->resume, "go on with FILE where a run was broken off");
   add.AddSwitch("--force", flags->force, "overwrite FILE");
   add.AddCommon(*flags);

@@ -7,7 +7,9 @@
 #include "engine/utf8.h"
 #include "engine/version.h"
 #include "tools/command.h"
+#include "tools/descriptors.h"
 #include "tools/io.h"
+#include "tools/writing.h"
 
 namespace octavo::tools {
 namespace {
@@ -123,4 +125,7 @@ int Main(const std::vector<std::string>& arguments) {
 }  // namespace
 }  // namespace octavo::tools
 
-int main(int argc, char** argv) { return octavo::tools::Main({argv + std::min(argc, 1), argv + argc}); }
+int main(int argc, char** argv) {
+  octavo::tools::OpenAbsentDescriptors();
+  return octavo::tools::Main({argv + std::min(argc, 1), argv + argc});
+}

@@ -17,7 +17,7 @@ namespace octavo::tools {
 // writing fails, the run is asked to stop.
 class Output {
  public:
-  // `fd` must stay open; `name` stands in messages.
+  // `fd` must stay open; `name` stands in messages. Where it is a terminal, controls are escaped (see EscapeForTerminal).
   Output(int fd, std::string name);
 
   // Without Close, what is waiting is written and errors are lost.
@@ -34,10 +34,10 @@ class Output {
 
  private:
   void Run();
-  void WriteAll(std::string_view bytes) const;
 
   const int fd_;
   const std::string name_;
+  const bool to_terminal_;
   std::mutex mutex_;
   std::condition_variable wake_, room_;  // for the thread that writes; for who waits to hand over
   std::string waiting_;
