@@ -1,4 +1,5 @@
 // octavo generate: prompts in, completions out, in input order.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,6 +15,7 @@
 #include "engine/version.h"
 #include "kernels/targets.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/completions.h"
 #include "tools/io.h"
 #include "tools/output.h"
@@ -128,6 +130,11 @@ RunMode ModeFrom(const Flags& flags) {
   return flags.resume ? RunMode::kResume : flags.force ? RunMode::kForce : RunMode::kNew;
 }
 
+bool IsRegular(int fd) {
+  struct stat status;
+  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 std::string Hex(uint64_t hash) { return fmt::format("{:016x}", hash); }
 
 // What the bytes of a run depend on.
@@ -208,18 +215,25 @@ int Run(const Flags& flags) {
   const std::optional<uint64_t> known_seed = flags.seed || !file ? flags.seed : file->seed();
   const uint64_t seed = known_seed ? *known_seed : RandomSeed();
   if (!known_seed && !flags.quiet) Complain("seed {}", seed);
+  const bool can_resume = file && IsRegular(file->fd()) && (!input || CanReadAgain(flags, input));
   const uint64_t num_there = file ? file->Begin(RunRecord(flags, options, model, prompts, input, json_lines, seed)) : 0;
 
-  StopOnSignals();
+  const bool streams = one && flags.format == "text" && isatty(STDOUT_FILENO);
+  StopOnSignals(flags.quiet || streams ? "" : "completions");  // a stream ends at its next character
   PromptReader reader(std::move(prompts), std::move(input), json_lines, {flags.samples, options}, flags.quiet);
   RequestSource source(model, reader, unknown, seed, flags.first);
   Output output(file ? file->fd() : STDOUT_FILENO, file ? Quote(file->path()) : "standard output");
   Progress progress(!flags.quiet && (file || !isatty(STDOUT_FILENO)), "completions");
   CompletionWriter writer(flags.format, reader, output, progress);
   const RunOptions run = {
-      .num_threads = num_threads, .kv = KvFrom(flags.kv), .stop = &StopFlag(), .wake_next = [] { RequestStop(); }};
+      .num_threads = num_threads,
+      .kv = KvFrom(flags.kv),
+      .stop = &StopFlag(),
+      .abandon = &AbandonFlag(),
+      .wake_next = [] { RequestStop(); },
+  };
   const auto began = std::chrono::steady_clock::now();
-  if (one && flags.format == "text" && isatty(STDOUT_FILENO)) {
+  if (streams) {
     writer.Stream(model, *source.Next(), run);
   } else {
     WriteCompletions(model, run, flags, source, num_there, writer, output);
@@ -231,6 +245,7 @@ int Run(const Flags& flags) {
     if (num_there > 0) Complain("resumed behind {}", Counted(num_there, "completion"));
     Complain("{}, {}, target {}", writer.Totals(seconds), Counted(static_cast<uint64_t>(num_threads), "thread"),
              CurrentTarget());
+    if (StopSignal() != 0 && can_resume) Complain("interrupted; to go on: {}", CommandWith("--resume", "--force"));
   }
   return ExitCode(writer.failed() ? 1 : 0);
 }

@@ -7,6 +7,7 @@
 #include "engine/utf8.h"
 #include "engine/version.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/descriptors.h"
 #include "tools/io.h"
 #include "tools/writing.h"
@@ -127,5 +128,7 @@ int Main(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   octavo::tools::OpenAbsentDescriptors();
-  return octavo::tools::Main({argv + std::min(argc, 1), argv + argc});
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  octavo::tools::RememberCommandLine(argc > 0 ? argv[0] : "octavo", arguments);
+  return octavo::tools::Main(arguments);
 }

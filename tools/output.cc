@@ -84,7 +84,7 @@ void Output::Run() {
     }
     error_ = error;
     room_.notify_all();
-    RequestStop();
+    RequestAbandon();  // nothing more can be handed over
     return;
   }
 }
