@@ -9,6 +9,7 @@
 #include "tools/command.h"
 #include "tools/command_line.h"
 #include "tools/descriptors.h"
+#include "tools/failure.h"
 #include "tools/io.h"
 #include "tools/writing.h"
 
@@ -65,7 +66,9 @@ std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
     if (!app.get_subcommands().empty()) return fmt::format("unexpected argument {}", Quote(extra));
     return fmt::format("unknown subcommand {}; expected {}", Quote(extra), Either(SubcommandNames(app)));
   }
-  return error.what();
+  // Its own words are plain where something is missing.
+  if (dynamic_cast<const CLI::RequiredError*>(&error)) return error.what();
+  return "the command line cannot be understood";
 }
 
 int Run(CLI::App& app, const Action& action, const std::vector<std::string>& arguments) {
@@ -117,8 +120,11 @@ int Main(const std::vector<std::string>& arguments) {
   } catch (const std::bad_alloc&) {
     Complain("out of memory");
     return kFailure;
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     Complain("{}", error.what());
+    return kFailure;
+  } catch (const std::exception& error) {
+    Complain("{}", ExplainForeign(error));
     return kFailure;
   }
 }
