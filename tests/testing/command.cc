@@ -2,6 +2,7 @@
 #include "tests/testing/command.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/resource.h>
@@ -15,6 +16,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -144,7 +147,11 @@ pid_t Start(const std::vector<std::string>& arguments, const RunOptions& options
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   for (int i = 0; i < 4; ++i) {
-    posix_spawn_file_actions_adddup2(&actions, channels[static_cast<size_t>(i)].theirs.get(), i);
+    if (std::find(options.closed.begin(), options.closed.end(), i) != options.closed.end()) {
+      posix_spawn_file_actions_addclose(&actions, i);
+    } else {
+      posix_spawn_file_actions_adddup2(&actions, channels[static_cast<size_t>(i)].theirs.get(), i);
+    }
   }
   pid_t process = 0;
   const IgnoredSignals ignored(options);
@@ -197,6 +204,10 @@ Process::Process(const std::vector<std::string>& arguments, const RunOptions& op
                       : options.messages_path.empty() ? OpenPipe()
                                                       : OpenFile(options.messages_path),
                       OpenPipe()};
+  if (options.non_blocking_output) {
+    const int theirs = state_->channels[1].theirs.get();
+    Check(fcntl(theirs, F_SETFL, fcntl(theirs, F_GETFL) | O_NONBLOCK) == 0, "fcntl");
+  }
   state_->process = Start(arguments, options, state_->channels);
 }
 
@@ -211,6 +222,15 @@ void Process::Send(std::string_view bytes) { state_->left += bytes; }
 void Process::EndInput() { state_->options.hold_input_until_bytes = 0; }
 
 void Process::Signal(int signal) const { kill(state_->process, signal); }
+
+bool Process::Catches(int signal) const {
+  std::ifstream status(fmt::format("/proc/{}/status", state_->process));
+  for (std::string line; std::getline(status, line);) {
+    constexpr std::string_view kCaught = "SigCgt:";
+    if (line.starts_with(kCaught)) return std::stoull(line.substr(kCaught.size()), nullptr, 16) >> (signal - 1) & 1;
+  }
+  return false;
+}
 
 const RunResult& Process::so_far() const { return state_->result; }
 

@@ -26,6 +26,8 @@ struct RunOptions {
   bool terminal_messages = false;             // standard error is one
   std::string output_path = {};               // where standard output goes instead, such as /dev/full
   std::string messages_path = {};             // the same for standard error
+  std::vector<int> closed = {};               // descriptors 0 to 2 that are closed when it begins, as by `2>&-`
+  bool non_blocking_output = false;           // standard output is a pipe that gives EAGAIN when it is full
   std::vector<std::string> environment = {};  // "NAME=value", beside or in place of what this process has
   uint64_t largest_file_bytes =               // a write that would make a file larger fails
       std::numeric_limits<uint64_t>::max();
@@ -55,6 +57,9 @@ class Process {
   // Feeds and reads until `done`, asked every few milliseconds; false when the process has ended before, or the time is over.
   bool TalkUntil(const std::function<bool()>& done);
   void Signal(int signal) const;
+
+  // Whether it has a handler for `signal` by now.
+  bool Catches(int signal) const;
 
   const RunResult& so_far() const;
 
