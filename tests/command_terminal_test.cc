@@ -41,8 +41,8 @@ constexpr std::string_view kShown =
 
 TEST_F(TerminalTest, TextIsEscapedOnTerminalsOnly) {
   const std::string count = std::to_string(DecodeUtf8(script_).size());
-  const Arguments one = {"generate", "--model",       model_, "--max-chars", count, "--seed", "1",
-                         "--quiet",  "--temperature", "0",    "--overflow",  "stop"};
+  const Arguments one = {"generate", "--model", model_,          "--max-chars", count,        "--seed",
+                         "1",        "--quiet", "--temperature", "0",           "--overflow", "stop"};
   for (const Arguments& arguments : {one, one + Arguments{"--samples", "2"}}) {  // streamed, and not
     SCOPED_TRACE(Show(arguments));
     const bool twice = arguments.size() > one.size();
@@ -54,13 +54,13 @@ TEST_F(TerminalTest, TextIsEscapedOnTerminalsOnly) {
 
 TEST_F(TerminalTest, RecordsStayReadable) {
   const std::string count = std::to_string(DecodeUtf8(script_).size());
-  const Arguments arguments = {"generate",  "--model", model_,          "--max-chars", count,       "--quiet", "--seed",
-                               "1",         "--prompt", "\\u001B\\u202E", "--escape",    "--format", "jsonl"};
+  const Arguments arguments = {"generate", "--model",  model_,           "--max-chars", count,      "--quiet", "--seed",
+                               "1",        "--prompt", "\\u001B\\u202E", "--escape",    "--format", "jsonl"};
   const RunResult piped = RunWell(arguments), shown = RunWell(arguments, {.terminal = true});
   ExpectHarmless(shown.out);
   EXPECT_EQ(Records(piped), Records(shown)) << "the same values, otherwise written";
-  const Arguments lines = {"generate", "--model", model_,     "--max-chars", count, "--quiet",
-                           "--seed",   "1",       "--format", "lines"};
+  const Arguments lines = {"generate", "--model", model_, "--max-chars", count,
+                           "--quiet",  "--seed",  "1",    "--format",    "lines"};
   const RunResult line = RunWell(lines, {.terminal = true});
   ExpectHarmless(line.out);
   EXPECT_EQ(ReadEscapes(line.out), ReadEscapes(RunWell(lines).out));
@@ -84,8 +84,9 @@ TEST_F(TerminalTest, MessagesAreHarmless) {
   const std::string name = "m" + kHostile + "\n\t";
   const std::string named = (folder_.path() / name).string();
   std::filesystem::copy_file(model_, named);
-  const std::string prompts = folder_.Write("prompts" + name + ".jsonl", "{\"prompt\": \"a\", \"" + std::string("\u202E") +
-                                                                             "x\": 1}\n{\"prompt\": \"\u2067\"}\n");
+  const std::string prompts =
+      folder_.Write("prompts" + name + ".jsonl",
+                    "{\"prompt\": \"a\", \"" + std::string("\u202E") + "x\": 1}\n{\"prompt\": \"\u2067\"}\n");
   for (const Arguments& arguments :
        std::vector<Arguments>{{"generate", "--model", named + "x"},
                               {"generate", "--model", named, "--prompts", prompts, "--max-chars", "1", "--seed", "1"},

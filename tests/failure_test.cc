@@ -32,8 +32,9 @@ std::string Explained(const std::function<void()>& fails) {
 
 void ExpectReport(const std::function<void()>& fails, std::string_view kind) {
   const std::string line = Explained(fails);
-  EXPECT_TRUE(line.starts_with("this should not happen and is a fault of octavo; please report it with the command (") &&
-              line.find(kind) != std::string::npos)
+  EXPECT_TRUE(
+      line.starts_with("this should not happen and is a fault of octavo; please report it with the command (") &&
+      line.find(kind) != std::string::npos)
       << line;
 }
 

@@ -44,8 +44,7 @@ void RememberCommandLine(std::string program, std::vector<std::string> arguments
 }
 
 std::string ShellWord(std::string_view argument) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
   if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string_view::npos) return std::string(argument);
   if (EscapeForMessage(argument) != argument) return BashWord(argument);
   std::string word = "'";

@@ -99,8 +99,7 @@ std::string CompletionWriter::Totals(double seconds) const {
                      num_failed_ > 0 ? fmt::format(" ({} failed)", num_failed_)
                      : interrupted_  ? " (interrupted)"
                                      : "",
-                     Counted(num_chars_, "character"),
-                     seconds, static_cast<double>(num_chars_) / seconds);
+                     Counted(num_chars_, "character"), seconds, static_cast<double>(num_chars_) / seconds);
 }
 
 void CompletionWriter::Count(const Origin& origin, const Completion& completion) {

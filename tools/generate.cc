@@ -299,7 +299,8 @@ void AddGenerateCommand(CLI::App& app, Action& action) {
   add.AddChoice("--format", flags->format, {"text", "lines", "jsonl"},
                 "prompt and completion as prose; a completion a line,\nescaped; or a JSON object a line");
   add.AddText("--output", "FILE", flags->output,
-              "write lines or jsonl there; FILE.run beside it keeps\nwhat a broken run needs to be resumed; - is standard\noutput");
+              "write lines or jsonl there; FILE.run beside it keeps\nwhat a broken run needs to be resumed; - is "
+              "standard\noutput");
   add.AddSwitch("--resume", flags->resume, "go on with FILE where a run was broken off");
   add.AddSwitch("--force", flags->force, "overwrite FILE");
   add.AddCommon(*flags);

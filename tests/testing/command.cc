@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -223,6 +224,13 @@ void Process::EndInput() { state_->options.hold_input_until_bytes = 0; }
 
 void Process::Signal(int signal) const { kill(state_->process, signal); }
 
+std::chrono::duration<double> Process::CpuTime() const {
+  clockid_t clock;
+  timespec time = {};
+  if (clock_getcpuclockid(state_->process, &clock) == 0) clock_gettime(clock, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 bool Process::Catches(int signal) const {
   std::ifstream status(fmt::format("/proc/{}/status", state_->process));
   for (std::string line; std::getline(status, line);) {
@@ -244,11 +252,16 @@ bool Process::TalkUntil(const std::function<bool()>& done) {
   std::string nothing;
   while (out.open() || err.open() || alive.open()) {
     if (result.out.size() >= options.close_output_after_bytes) out.Close();
+    const bool paused = result.out.size() >= options.pause_output_after_bytes;
+    if (paused && !alive.open()) {
+      out.Close();
+      continue;
+    }
     const bool held = result.out.size() < options.hold_input_until_bytes;
     if (state_->left.empty() && !held) in.Close();
     if (done && done()) return true;
     std::array<pollfd, 4> wait = {{{state_->left.empty() ? -1 : in.get(), POLLOUT, 0},
-                                   {out.get(), POLLIN, 0},
+                                   {paused ? -1 : out.get(), POLLIN, 0},
                                    {err.get(), POLLIN, 0},
                                    {alive.get(), POLLIN, 0}}};
     const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();

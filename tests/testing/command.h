@@ -20,6 +20,8 @@ struct RunOptions {
   size_t hold_input_until_bytes = 0;  // standard input ends only once so much of standard output was seen
   size_t close_output_after_bytes =   // standard output is closed once so much of it was seen, as `head` does
       std::numeric_limits<size_t>::max();
+  size_t pause_output_after_bytes =  // once so much of standard output was seen, no more is read
+      std::numeric_limits<size_t>::max();
   bool ignore_closed_pipes = false;           // as under a parent that ignores SIGPIPE
   std::vector<int> ignored_signals = {};      // the same for others, as under nohup
   bool terminal = false;                      // standard output is a pseudo-terminal that passes bytes on as they are
@@ -57,6 +59,9 @@ class Process {
   // Feeds and reads until `done`, asked every few milliseconds; false when the process has ended before, or the time is over.
   bool TalkUntil(const std::function<bool()>& done);
   void Signal(int signal) const;
+
+  // What its threads have computed so far: unlike the clock, the same on a busy machine. 0 once it has ended.
+  std::chrono::duration<double> CpuTime() const;
 
   // Whether it has a handler for `signal` by now.
   bool Catches(int signal) const;
