@@ -13,6 +13,7 @@
 #include "bench/context.h"
 #include "bench/load.h"
 #include "bench/measure.h"
+#include "tools/descriptors.h"
 
 namespace octavo::bench {
 namespace {
@@ -89,6 +90,7 @@ int Main(int argc, char** argv) {
 }  // namespace octavo::bench
 
 int main(int argc, char** argv) {
+  octavo::tools::OpenAbsentDescriptors();
   try {
     return octavo::bench::Main(argc, argv);
   } catch (const std::exception& error) {

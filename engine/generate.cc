@@ -55,6 +55,8 @@ Completion Generate(const Model& model, const GenerateRequest& request,
                     const std::function<void(std::string_view)>& on_text, const RunOptions& options) {
   if (request.error.empty()) CheckOptions(request.options);  // an error may be about the options
   Completion result;
+  result.finish = Finish::kError;
+  result.error = "the run was abandoned before the text was whole";
   bool given = false;
   const Group::Queue queue{
       [&](size_t) -> std::optional<Group::Queue::Item> {
@@ -62,7 +64,7 @@ Completion Generate(const Model& model, const GenerateRequest& request,
         return Group::Queue::Item{0, request};
       },
       [&](uint64_t, GenerateRequest&&, Completion&& completion) { result = std::move(completion); },
-      [] { return false; }};
+      [&] { return options.Abandoned(); }};
   const Team team(options.num_threads);
   team.Execute([&] { Group(model, team, 1, options.kv, queue, on_text ? &on_text : nullptr).Run(); });
   return result;
@@ -92,9 +94,10 @@ LaneUse GenerateAll(const Model& model, const RunOptions& options,
                             [&](uint64_t number, GenerateRequest&& request, Completion&& completion) {
                               queue.Put(number, std::move(request), std::move(completion));
                             },
-                            [&] { return queue.failed(); }};
+                            [&] { return queue.failed() || options.Abandoned(); }};
     try {
       uses[i] = Group(model, team, layout.num_panels, options.kv, view, nullptr).Run();
+      if (options.Abandoned()) queue.Abort(nullptr);  // other groups may wait for requests behind those dropped here
     } catch (...) {
       queue.Abort(std::current_exception());
     }

@@ -54,8 +54,9 @@ struct Completion {
 void CheckOptions(const GenerateOptions& options);
 
 // Writes one completion. `on_text` gets the text piece by piece as soon as no stop string can cut it off any more; what it throws is thrown
-// on. With several threads, the work inside a step is shared where the model is large enough. `options`: threads and precision count.
+// on. With several threads, the work inside a step is shared where the model is large enough. `options`: threads, precision and `abandon` count.
 // Depends on nothing but model, prompt, options, seed, sequence and precision. Throws Error for bad options and when memory does not suffice.
+// When abandoned (see RunOptions), the completion has an error and no text, whatever was shown.
 Completion Generate(const Model& model, const GenerateRequest& request,
                     const std::function<void(std::string_view)>& on_text = nullptr, const RunOptions& options = {});
 

@@ -58,7 +58,9 @@ LaneUse Group::Run() {
   while (!queue_.abandoned() && (num_live = Refill()) > 0) {
     StepLanes(num_live);
     for (size_t i = 0; i < num_live; ++i) {
-      if (slots_[i].lane && slots_[i].lane->reads_windows()) ReadWindow(i, *slots_[i].lane);
+      if (!slots_[i].lane || !slots_[i].lane->reads_windows()) continue;
+      if (queue_.abandoned()) return use_;
+      ReadWindow(i, *slots_[i].lane);
     }
     DrawLanes(num_live);
     for (size_t i = 0; i < num_live; ++i) {
@@ -97,6 +99,7 @@ void Group::Retire(Slot& slot) {
 
 void Group::Prefill(size_t index, Lane& lane) {
   if (lane.num_read > 0 || lane.reads_windows() || lane.seats().size() < 2) return;
+  if (queue_.abandoned()) return;  // nobody will draw from it
   // All but the last character, which the next step reads.
   const std::span<const TokenId> text = lane.seats().first(lane.seats().size() - 1);
   // The samples of one prompt follow each other: what was read last serves them all, and a prompt that begins it.

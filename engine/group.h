@@ -19,7 +19,8 @@ namespace octavo {
 class Group {
  public:
   // Gives the next request to a group that holds `held`, and takes its completion under the same number. nullopt means none for it now, or,
-  // for a group that holds none, none any more. When `abandoned`, the group leaves its lanes as they are.
+  // for a group that holds none, none any more. When `abandoned`, the group leaves its lanes as they
+  // are: before a step, a prompt or a window, so within what one of these takes.
   struct Queue {
     using Item = OrderedQueue<GenerateRequest, Completion>::Item;
     std::function<std::optional<Item>(size_t held)> next;

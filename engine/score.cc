@@ -2,9 +2,11 @@
 #include "engine/score.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -48,7 +50,9 @@ double WindowSeconds(const ModelConfig& config) {
          static_cast<double>(config.width * config.width);
 }
 
-Score ScoreWith(Passes& passes, const Team& team, const Model& model, const ScoreRequest& request) {
+// nullopt: abandoned before all windows were read.
+std::optional<Score> ScoreWith(Passes& passes, const Team& team, const Model& model, const ScoreRequest& request,
+                               const RunOptions& options) {
   CheckStride(model, request.stride);
   Score score;
   score.error = request.error;
@@ -62,12 +66,18 @@ Score ScoreWith(Passes& passes, const Team& team, const Model& model, const Scor
   // Window i scores up to character i·stride + context; it is the last one when that reaches the end.
   const size_t num_windows = targets <= context ? 1 : 1 + (targets - context + stride - 1) / stride;
   const double seconds = static_cast<double>(num_windows) * WindowSeconds(model.config());
+  std::atomic<bool> abandoned = false;
   team.Share(num_windows, seconds, [&](size_t, size_t window, size_t end) {
     for (TextPass& pass = passes.local(); window < end; ++window) {
+      if (options.Abandoned()) {
+        abandoned = true;
+        return;
+      }
       const size_t begin = window * stride, first = window == 0 ? 1 : begin - stride + context + 1;
       ScoreWindow(pass, model, text, begin, first, score.log_probabilities);
     }
   });
+  if (abandoned) return std::nullopt;
   const auto bad = std::find_if_not(score.log_probabilities.begin(), score.log_probabilities.end(),
                                     [](double x) { return std::isfinite(x); });
   if (bad != score.log_probabilities.end()) {
@@ -91,9 +101,9 @@ void CheckStride(const Model& model, size_t stride) {
 Score ScoreText(const Model& model, const ScoreRequest& request, const RunOptions& options) {
   Passes passes = MakePasses(model, options.kv);
   const Team team(options.num_threads);
-  Score score;
-  team.Execute([&] { score = ScoreWith(passes, team, model, request); });
-  return score;
+  std::optional<Score> score;
+  team.Execute([&] { score = ScoreWith(passes, team, model, request, options); });
+  return score ? *std::move(score) : Score{{}, 0, "the run was abandoned before the text was scored"};
 }
 
 void ScoreAll(const Model& model, const RunOptions& options, const std::function<std::optional<ScoreRequest>()>& next,
@@ -109,8 +119,9 @@ void ScoreAll(const Model& model, const RunOptions& options, const std::function
         // A long text is worth the threads, which others will need that come meanwhile.
         const double windows = 1 + static_cast<double>(item->request.text.size()) / static_cast<double>(context);
         if (queue.has_ready() || windows * WindowSeconds(model.config()) > kLongSeconds) grow();
-        Score score = ScoreWith(passes, team, model, item->request);
-        queue.Put(item->number, std::move(item->request), std::move(score));
+        std::optional<Score> score = ScoreWith(passes, team, model, item->request, options);
+        if (!score) return queue.Abort(nullptr);  // no more requests; others may wait for some
+        queue.Put(item->number, std::move(item->request), *std::move(score));
       }
     } catch (...) {
       queue.Abort(std::current_exception());

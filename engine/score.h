@@ -34,7 +34,7 @@ struct Score {
 // Throws Error when the stride is out of its range.
 void CheckStride(const Model& model, size_t stride);
 
-// Scores one text; its windows are shared by the threads. Result.error is set when logits are not finite.
+// Scores one text; its windows are shared by the threads. Result.error is set when logits are not finite, or when the options' `abandon` was.
 Score ScoreText(const Model& model, const ScoreRequest& request, const RunOptions& options = {});
 
 // As GenerateAll: in order, in parallel, in bounded memory. At most 64 texts a thread are in flight.

@@ -134,8 +134,9 @@ std::optional<double> ParseQuota(const std::string& text) {
 }
 
 std::string ReadWhole(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();  // which catches what a folder makes the library throw
+  return text.str();
 }
 
 std::optional<double> QuotaOf(CgroupVersion version, const std::string& folder) {

@@ -29,8 +29,34 @@ std::optional<char32_t> DecodeNext(std::string_view text, size_t& at) {
   return value;
 }
 
-// Controls of C0 and C1, DEL, and the line and paragraph separators, which some readers take for line ends.
-bool NeedsEscape(char32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 || c == '\\'; }
+// Of C0 and C1, DEL, and the line and paragraph separators, which some readers take for line ends.
+bool IsControl(char32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029; }
+
+// Unicode's Bidi_Control.
+bool IsBidiControl(char32_t c) {
+  return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+// `text` with the characters for which `needs_escape` holds escaped; bytes that are not UTF-8 become U+FFFD.
+template <typename NeedsEscape>
+std::string EscapeWhere(std::string_view text, const NeedsEscape& needs_escape) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char32_t c : DecodeUtf8(ReplaceInvalidUtf8(text))) {
+    if (!needs_escape(c)) {
+      AppendUtf8(c, out);
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (c == '\\') {
+      out += "\\\\";
+    } else {
+      out += fmt::format("\\u{:04X}", static_cast<uint32_t>(c));
+    }
+  }
+  return out;
+}
 
 uint32_t ReadFourHexDigits(std::string_view text, size_t at) {
   uint32_t value = 0;
@@ -115,22 +141,19 @@ std::string ReplaceInvalidUtf8(std::string_view text) {
 }
 
 std::string EscapeControls(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char32_t c : DecodeUtf8(ReplaceInvalidUtf8(text))) {
-    if (!NeedsEscape(c)) {
-      AppendUtf8(c, out);
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (c == '\\') {
-      out += "\\\\";
-    } else {
-      out += fmt::format("\\u{:04X}", static_cast<uint32_t>(c));
-    }
-  }
-  return out;
+  return EscapeWhere(text, [](char32_t c) { return IsControl(c) || c == '\\'; });
+}
+
+std::string EscapeName(std::string_view text) {
+  return EscapeWhere(text, [](char32_t c) { return IsControl(c) || IsBidiControl(c) || c == '\\'; });
+}
+
+std::string EscapeForMessage(std::string_view text) {
+  return EscapeWhere(text, [](char32_t c) { return IsControl(c) || IsBidiControl(c); });
+}
+
+std::string EscapeForTerminal(std::string_view text) {
+  return EscapeWhere(text, [](char32_t c) { return (IsControl(c) && c != '\n' && c != '\t') || IsBidiControl(c); });
 }
 
 std::string ReadEscapes(std::string_view text) {
@@ -164,10 +187,10 @@ std::string Quote(std::string_view text) {
   const std::u32string decoded = DecodeUtf8(ReplaceInvalidUtf8(text.substr(0, 4 * kLongest + 4)));
   std::string shown;
   for (size_t i = 0; i < decoded.size() && i < kLongest; ++i) AppendUtf8(decoded[i], shown);
-  return fmt::format("'{}{}'", EscapeControls(shown), decoded.size() > kLongest ? "…" : "");
+  return fmt::format("'{}{}'", EscapeName(shown), decoded.size() > kLongest ? "…" : "");
 }
 
-std::string QuotePath(std::string_view path) { return fmt::format("'{}'", EscapeControls(path)); }
+std::string QuotePath(std::string_view path) { return fmt::format("'{}'", EscapeName(path)); }
 
 std::string DescribeCodePoint(char32_t code_point) {
   std::string text;

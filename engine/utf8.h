@@ -19,7 +19,17 @@ void AppendUtf8(char32_t code_point, std::string& out);
 // Bytes that are not UTF-8 become U+FFFD.
 std::string EscapeControls(std::string_view text);
 
-// The inverse: \n, \t, \\ and \uXXXX (two of them for a surrogate pair). Throws Error for any other escape.
+// As EscapeControls, and also the characters that change the direction of the text behind them (bidirectional controls), which would make a
+// message read as another: for names in messages.
+std::string EscapeName(std::string_view text);
+
+// For whole messages, whose parts are escaped already: as EscapeName, but backslashes stay.
+std::string EscapeForMessage(std::string_view text);
+
+// For a terminal: as EscapeForMessage, but line ends and tabs stay as well.
+std::string EscapeForTerminal(std::string_view text);
+
+// The inverse of EscapeControls: \n, \t, \\ and \uXXXX (two of them for a surrogate pair). Throws Error for any other escape.
 std::string ReadEscapes(std::string_view text);
 
 // 'text' in quotes, escaped, cut after 60 characters: for names that come out of files.

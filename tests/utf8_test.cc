@@ -97,6 +97,19 @@ TEST(Escapes, MakeOneSafeLine) {
   EXPECT_EQ(EscapeControls("a\xFF"), "a\uFFFD");
 }
 
+// Those that turn the direction of what follows them: data keeps them, names and whole messages do not.
+TEST(Escapes, OfNamesMessagesAndTerminals) {
+  const std::string bidi = "\u061C\u200E\u200F\u202A\u202E\u2066\u2069";
+  const std::string escaped = "\\u061C\\u200E\\u200F\\u202A\\u202E\\u2066\\u2069";
+  EXPECT_EQ(EscapeControls(bidi), bidi);
+  EXPECT_EQ(EscapeName(bidi + "\\\n\t\u009B"), escaped + "\\\\\\n\\t\\u009B");
+  EXPECT_EQ(EscapeForMessage(bidi + "\\\n\t\u009B"), escaped + "\\\\n\\t\\u009B");
+  EXPECT_EQ(EscapeForTerminal(bidi + "\\\n\t\u009B\r\x1B"), escaped + "\\\n\t\\u009B\\u000D\\u001B");
+  EXPECT_EQ(EscapeForTerminal("é\u200D😀\u2029\xFF"), "é\u200D😀\\u2029\uFFFD") << "joiners are no controls";
+  EXPECT_EQ(Quote("\u202Eabc"), "'\\u202Eabc'");
+  EXPECT_EQ(QuotePath("\u2066abc"), "'\\u2066abc'");
+}
+
 TEST(Escapes, AreReadBack) {
   EXPECT_EQ(ReadEscapes("a\\nb\\tc\\\\d"), "a\nb\tc\\d");
   EXPECT_EQ(ReadEscapes("\\u00e9\\u20AC"), "é€");

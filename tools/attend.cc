@@ -128,6 +128,10 @@ int Run(const Flags& flags) {
   const uint64_t layer = flags.layer.value_or(1), head = flags.head.value_or(1);
   if (!flags.html.empty()) {
     const std::string page = AttendPage(JsonOf(flags, text, attention, {}, {}), layer, head);
+    if (flags.html == "-") {
+      WriteOut(page);
+      return 0;
+    }
     WriteFile(flags.html, page, flags.force);
     if (!flags.quiet) Complain("wrote {} ({} KB); open it in a browser", QuotePath(flags.html), page.size() / 1000);
   } else if (flags.format == "json") {
@@ -170,7 +174,7 @@ void AddAttendCommand(CLI::App& app, Action& action) {
                 number(flags->layer, 1));
   add.AddParsed("--head", "N", "likewise", number(flags->head, 1));
   add.AddChoice("--format", flags->format, {"table", "json"}, "a row a head and a triangle, or every weight");
-  add.AddText("--html", "FILE", flags->html, "write a page that shows it all there instead");
+  add.AddText("--html", "FILE", flags->html, "write a page that shows it all there instead; - is\nstandard output");
   add.AddSwitch("--force", flags->force, "overwrite FILE");
   add.AddCommon(*flags);
   command.callback([flags, &action] { action = [flags] { return Run(*flags); }; });

@@ -1,16 +1,18 @@
 // Shared parts of the command line; see command.h.
 #include "tools/command.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "engine/error.h"
 #include "engine/target.h"
 #include "engine/threads.h"
 #include "engine/utf8.h"
 #include "kernels/targets.h"
+#include "tools/writing.h"
 
 namespace octavo::tools {
 namespace {
@@ -61,8 +63,7 @@ std::string Either(const std::vector<std::string>& choices) {
 }
 
 void ComplainLine(std::string_view message) {
-  const std::string line = fmt::format("octavo: {}\n", message);
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  WriteFully(STDERR_FILENO, fmt::format("octavo: {}\n", EscapeForMessage(message)));
 }
 
 void UnknownKeys::Warn(const std::string& key, std::string_view input_name, uint64_t line) {

@@ -91,7 +91,7 @@ double ParseDouble(const std::string& text);
 // "a, b or c"
 std::string Either(const std::vector<std::string>& choices);
 
-// Writes one line to standard error; when that cannot be written there is nobody left to tell.
+// Writes one line to standard error, whatever `message` holds; when that cannot be written there is nobody left to tell.
 void ComplainLine(std::string_view message);
 
 template <typename... Args>

@@ -75,22 +75,31 @@ void CompletionWriter::Skip(const GenerateRequest& request) {
 void CompletionWriter::Stream(const Model& model, const GenerateRequest& request, const RunOptions& options) {
   const Origin& origin = OriginOf(request);
   if (request.error.empty()) WriteOut(*origin.prompt->text);
-  const auto show = [](std::string_view text) {
+  uint64_t num_shown = 0;
+  const auto show = [&](std::string_view text) {
     WriteOut(text);
+    num_shown += DecodeUtf8(text).size();
     if (StopFlag()) throw Stopped();
   };
   try {
     const Completion completion = Generate(model, request, show, options);
+    if (options.Abandoned() && completion.finish == Finish::kError) throw Stopped();
+    if (request.error.empty()) WriteOut("\n");
     Count(origin, completion);
   } catch (const Stopped&) {
+    WriteOut("\n");
+    interrupted_ = true;
+    num_completions_ = 1;
+    num_chars_ = num_shown;
   }
-  if (request.error.empty()) WriteOut("\n");
 }
 
 std::string CompletionWriter::Totals(double seconds) const {
   return fmt::format("{}{}, {} in {:.3f} s, {:.0f} characters a second", Counted(num_completions_, "completion"),
-                     num_failed_ > 0 ? fmt::format(" ({} failed)", num_failed_) : "", Counted(num_chars_, "character"),
-                     seconds, static_cast<double>(num_chars_) / seconds);
+                     num_failed_ > 0 ? fmt::format(" ({} failed)", num_failed_)
+                     : interrupted_  ? " (interrupted)"
+                                     : "",
+                     Counted(num_chars_, "character"), seconds, static_cast<double>(num_chars_) / seconds);
 }
 
 void CompletionWriter::Count(const Origin& origin, const Completion& completion) {

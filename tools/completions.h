@@ -25,12 +25,13 @@ class CompletionWriter {
   // Counts a record that stands in the output already.
   void Skip(const GenerateRequest& request);
 
-  // As Write in the format text, but each character as soon as it is known, until a stop is asked for.
+  // As Write in the format text, but each character as soon as it is known, until a stop is asked for. Of a text that this cuts off, the
+  // characters that were shown count.
   void Stream(const Model& model, const GenerateRequest& request, const RunOptions& options);
 
   bool failed() const { return failed_; }
 
-  // "3 completions (1 failed), 40 characters in 0.002 s, 20000 characters a second"
+  // "3 completions (1 failed), 40 characters in 0.002 s, 20000 characters a second"; "1 completion (interrupted), …"
   std::string Totals(double seconds) const;
 
  private:
@@ -40,7 +41,7 @@ class CompletionWriter {
   const PromptReader& reader_;
   Output& output_;
   Progress& progress_;
-  bool began_ = false, failed_ = false;
+  bool began_ = false, failed_ = false, interrupted_ = false;
   uint64_t num_completions_ = 0, num_failed_ = 0, num_chars_ = 0;
 };
 

@@ -1,4 +1,5 @@
 // octavo generate: prompts in, completions out, in input order.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,6 +15,7 @@
 #include "engine/version.h"
 #include "kernels/targets.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/completions.h"
 #include "tools/io.h"
 #include "tools/output.h"
@@ -107,7 +109,14 @@ std::optional<Input> OpenInput(const Flags& flags) {
   return Input(flags.prompt_files[0]);
 }
 
+// "-" is standard output, as if --output were not given.
+bool ToFile(const Flags& flags) { return !flags.output.empty() && flags.output != "-"; }
+
 RunMode ModeFrom(const Flags& flags) {
+  if (flags.output == "-") {
+    if (flags.resume) throw UsageError("--resume: standard output cannot be resumed; expected --output FILE");
+    return RunMode::kNew;  // --force has nothing to overwrite, but may stand in a script whose FILE is a variable
+  }
   if (flags.output.empty()) {
     if (flags.resume || flags.force) {
       throw UsageError(
@@ -119,6 +128,11 @@ RunMode ModeFrom(const Flags& flags) {
   if (flags.format == "text")
     throw UsageError("--output: expected --format lines or jsonl, whose records can be told apart");
   return flags.resume ? RunMode::kResume : flags.force ? RunMode::kForce : RunMode::kNew;
+}
+
+bool IsRegular(int fd) {
+  struct stat status;
+  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
 std::string Hex(uint64_t hash) { return fmt::format("{:016x}", hash); }
@@ -197,22 +211,29 @@ int Run(const Flags& flags) {
   }
 
   std::optional<RunFile> file;
-  if (!flags.output.empty()) file.emplace(flags.output, mode);
+  if (ToFile(flags)) file.emplace(flags.output, mode);
   const std::optional<uint64_t> known_seed = flags.seed || !file ? flags.seed : file->seed();
   const uint64_t seed = known_seed ? *known_seed : RandomSeed();
   if (!known_seed && !flags.quiet) Complain("seed {}", seed);
+  const bool can_resume = file && IsRegular(file->fd()) && (!input || CanReadAgain(flags, input));
   const uint64_t num_there = file ? file->Begin(RunRecord(flags, options, model, prompts, input, json_lines, seed)) : 0;
 
-  StopOnSignals();
+  const bool streams = one && flags.format == "text" && isatty(STDOUT_FILENO);
+  StopOnSignals(flags.quiet || streams ? "" : "completions");  // a stream ends at its next character
   PromptReader reader(std::move(prompts), std::move(input), json_lines, {flags.samples, options}, flags.quiet);
   RequestSource source(model, reader, unknown, seed, flags.first);
   Output output(file ? file->fd() : STDOUT_FILENO, file ? Quote(file->path()) : "standard output");
   Progress progress(!flags.quiet && (file || !isatty(STDOUT_FILENO)), "completions");
   CompletionWriter writer(flags.format, reader, output, progress);
   const RunOptions run = {
-      .num_threads = num_threads, .kv = KvFrom(flags.kv), .stop = &StopFlag(), .wake_next = [] { RequestStop(); }};
+      .num_threads = num_threads,
+      .kv = KvFrom(flags.kv),
+      .stop = &StopFlag(),
+      .abandon = &AbandonFlag(),
+      .wake_next = [] { RequestStop(); },
+  };
   const auto began = std::chrono::steady_clock::now();
-  if (one && flags.format == "text" && isatty(STDOUT_FILENO)) {
+  if (streams) {
     writer.Stream(model, *source.Next(), run);
   } else {
     WriteCompletions(model, run, flags, source, num_there, writer, output);
@@ -224,6 +245,7 @@ int Run(const Flags& flags) {
     if (num_there > 0) Complain("resumed behind {}", Counted(num_there, "completion"));
     Complain("{}, {}, target {}", writer.Totals(seconds), Counted(static_cast<uint64_t>(num_threads), "thread"),
              CurrentTarget());
+    if (StopSignal() != 0 && can_resume) Complain("interrupted; to go on: {}", CommandWith("--resume", "--force"));
   }
   return ExitCode(writer.failed() ? 1 : 0);
 }
@@ -277,7 +299,8 @@ void AddGenerateCommand(CLI::App& app, Action& action) {
   add.AddChoice("--format", flags->format, {"text", "lines", "jsonl"},
                 "prompt and completion as prose; a completion a line,\nescaped; or a JSON object a line");
   add.AddText("--output", "FILE", flags->output,
-              "write lines or jsonl there; FILE.run beside it keeps\nwhat a broken run needs to be resumed");
+              "write lines or jsonl there; FILE.run beside it keeps\nwhat a broken run needs to be resumed; - is "
+              "standard\noutput");
   add.AddSwitch("--resume", flags->resume, "go on with FILE where a run was broken off");
   add.AddSwitch("--force", flags->force, "overwrite FILE");
   add.AddCommon(*flags);

@@ -90,7 +90,7 @@ int Run(const Flags& flags) {
       {"cpu", cpu},
   };
   if (flags.format == "json") {
-    WriteOut(info.dump(2) + '\n');
+    WriteOut(info.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + '\n');
     return 0;
   }
   std::string table;

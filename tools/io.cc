@@ -13,6 +13,7 @@
 #include "engine/error.h"
 #include "engine/utf8.h"
 #include "tools/stop.h"
+#include "tools/writing.h"
 
 namespace octavo::tools {
 namespace {
@@ -98,11 +99,7 @@ bool IsJsonLines(std::string_view format, std::string_view path) {
 
 bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
 
-void WriteOut(std::string_view bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0) return;
-  if (errno == EPIPE) throw ClosedPipe();
-  throw Error(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
-}
+void WriteOut(std::string_view bytes) { WriteAll(STDOUT_FILENO, ForReader(STDOUT_FILENO, bytes), "standard output"); }
 
 void WriteFile(const std::string& path, std::string_view bytes, bool force) {
   const auto check = [&](bool done, const char* what) {
@@ -124,7 +121,7 @@ void WriteFile(const std::string& path, std::string_view bytes, bool force) {
 }
 
 std::string JsonLine(const nlohmann::ordered_json& record) {
-  const std::string text = record.dump();
+  const std::string text = record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   std::string line;
   line.reserve(text.size() + 1);
   for (size_t at = 0; at < text.size();) {

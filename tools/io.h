@@ -54,10 +54,7 @@ bool IsJsonLines(std::string_view format, std::string_view path);
 // Nothing but spaces and tabs.
 bool IsBlank(std::string_view line);
 
-// Whoever read standard output has gone.
-struct ClosedPipe {};
-
-// Writes to standard output and flushes. Throws ClosedPipe, or Error that says why (a full disk).
+// Writes to standard output. Throws ClosedPipe (writing.h), or Error that says why (a full disk).
 void WriteOut(std::string_view bytes);
 
 // Writes a whole file. One that exists is only overwritten with `force`; something else than a regular file (a device, a named pipe) is
@@ -65,6 +62,7 @@ void WriteOut(std::string_view bytes);
 void WriteFile(const std::string& path, std::string_view bytes, bool force);
 
 // One line, also for readers that take U+0085, U+2028 or U+2029 for the end of one: those are escaped.
+// Bytes that are not UTF-8, such as those of a file's name, become U+FFFD.
 std::string JsonLine(const nlohmann::ordered_json& record);
 
 }  // namespace octavo::tools

@@ -7,7 +7,11 @@
 #include "engine/utf8.h"
 #include "engine/version.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
+#include "tools/descriptors.h"
+#include "tools/failure.h"
 #include "tools/io.h"
+#include "tools/writing.h"
 
 namespace octavo::tools {
 namespace {
@@ -62,7 +66,9 @@ std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
     if (!app.get_subcommands().empty()) return fmt::format("unexpected argument {}", Quote(extra));
     return fmt::format("unknown subcommand {}; expected {}", Quote(extra), Either(SubcommandNames(app)));
   }
-  return error.what();
+  // Its own words are plain where something is missing.
+  if (dynamic_cast<const CLI::RequiredError*>(&error)) return error.what();
+  return "the command line cannot be understood";
 }
 
 int Run(CLI::App& app, const Action& action, const std::vector<std::string>& arguments) {
@@ -114,8 +120,11 @@ int Main(const std::vector<std::string>& arguments) {
   } catch (const std::bad_alloc&) {
     Complain("out of memory");
     return kFailure;
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     Complain("{}", error.what());
+    return kFailure;
+  } catch (const std::exception& error) {
+    Complain("{}", ExplainForeign(error));
     return kFailure;
   }
 }
@@ -123,4 +132,9 @@ int Main(const std::vector<std::string>& arguments) {
 }  // namespace
 }  // namespace octavo::tools
 
-int main(int argc, char** argv) { return octavo::tools::Main({argv + std::min(argc, 1), argv + argc}); }
+int main(int argc, char** argv) {
+  octavo::tools::OpenAbsentDescriptors();
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  octavo::tools::RememberCommandLine(argc > 0 ? argv[0] : "octavo", arguments);
+  return octavo::tools::Main(arguments);
+}

@@ -1,18 +1,14 @@
 // Records on their way out; see output.h.
 #include "tools/output.h"
 
-#include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
-#include "engine/error.h"
-#include "tools/io.h"
+#include "engine/utf8.h"
 #include "tools/stop.h"
+#include "tools/writing.h"
 
 namespace octavo::tools {
 namespace {
@@ -25,7 +21,8 @@ constexpr size_t kFullBatch = size_t{64} << 10;
 
 }  // namespace
 
-Output::Output(int fd, std::string name) : fd_(fd), name_(std::move(name)), thread_([this] { Run(); }) {}
+Output::Output(int fd, std::string name)
+    : fd_(fd), name_(std::move(name)), to_terminal_(isatty(fd)), thread_([this] { Run(); }) {}
 
 Output::~Output() {
   {
@@ -41,7 +38,7 @@ void Output::Write(std::string_view bytes) {
   room_.wait(lock, [&] { return error_ || waiting_.size() < kMostWaiting; });
   if (error_) std::rethrow_exception(error_);
   const size_t before = waiting_.size(), enough = pausing_ ? kFullBatch : 1;
-  waiting_ += bytes;
+  waiting_ += to_terminal_ ? EscapeForTerminal(bytes) : std::string(bytes);
   if (before < enough && waiting_.size() >= enough) wake_.notify_one();
 }
 
@@ -73,7 +70,7 @@ void Output::Run() {
     lock.unlock();
     std::exception_ptr error;
     try {
-      WriteAll(batch);
+      WriteAll(fd_, batch, name_);
     } catch (...) {
       error = std::current_exception();
     }
@@ -87,24 +84,8 @@ void Output::Run() {
     }
     error_ = error;
     room_.notify_all();
-    RequestStop();
+    RequestAbandon();  // nothing more can be handed over
     return;
-  }
-}
-
-void Output::WriteAll(std::string_view bytes) const {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd_, bytes.data(), bytes.size());
-    if (written >= 0) {
-      bytes.remove_prefix(static_cast<size_t>(written));
-    } else if (errno == EAGAIN) {
-      pollfd wait = {fd_, POLLOUT, 0};  // somebody made it non-blocking
-      poll(&wait, 1, -1);
-    } else if (errno == EPIPE) {
-      throw ClosedPipe();
-    } else if (errno != EINTR) {
-      throw Error(fmt::format("cannot write to {}: {}", name_, std::strerror(errno)));
-    }
   }
 }
 

@@ -14,10 +14,11 @@ namespace octavo::tools {
 
 // Writes records in order on a thread of its own, so that a slow disk does not hold up the computing: the first at once, what follows together,
 // within 5 ms or when nothing more is on its way. (A thread woken for every record took the CPU from the computing where both shared one.) When
-// writing fails, the run is asked to stop.
+// writing fails, the run is asked to
+// stop and to drop what is in hand.
 class Output {
  public:
-  // `fd` must stay open; `name` stands in messages.
+  // `fd` must stay open; `name` stands in messages. Where it is a terminal, controls are escaped (see EscapeForTerminal).
   Output(int fd, std::string name);
 
   // Without Close, what is waiting is written and errors are lost.
@@ -34,10 +35,10 @@ class Output {
 
  private:
   void Run();
-  void WriteAll(std::string_view bytes) const;
 
   const int fd_;
   const std::string name_;
+  const bool to_terminal_;
   std::mutex mutex_;
   std::condition_variable wake_, room_;  // for the thread that writes; for who waits to hand over
   std::string waiting_;

@@ -202,13 +202,18 @@ int Run(const Flags& flags) {
     request.context = std::make_shared<TextRecord>(std::move(*record));
     return request;
   };
-  StopOnSignals();
+  StopOnSignals(flags.quiet ? "" : "texts");
   Output output(STDOUT_FILENO, "standard output");
   Progress progress(!flags.quiet && !isatty(STDOUT_FILENO), "texts");
   Printer printer(flags, reader, output, progress);
   const auto began = std::chrono::steady_clock::now();
   const RunOptions options = {
-      .num_threads = num_threads, .kv = KvFrom(flags.kv), .stop = &StopFlag(), .wake_next = [] { RequestStop(); }};
+      .num_threads = num_threads,
+      .kv = KvFrom(flags.kv),
+      .stop = &StopFlag(),
+      .abandon = &AbandonFlag(),
+      .wake_next = [] { RequestStop(); },
+  };
   uint64_t num_written = 0;
   ScoreAll(model, options, next, [&](const ScoreRequest& request, Score&& score) {
     printer.Print(request, score);

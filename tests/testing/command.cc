@@ -2,6 +2,7 @@
 #include "tests/testing/command.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/resource.h>
@@ -15,6 +16,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -144,7 +148,11 @@ pid_t Start(const std::vector<std::string>& arguments, const RunOptions& options
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   for (int i = 0; i < 4; ++i) {
-    posix_spawn_file_actions_adddup2(&actions, channels[static_cast<size_t>(i)].theirs.get(), i);
+    if (std::find(options.closed.begin(), options.closed.end(), i) != options.closed.end()) {
+      posix_spawn_file_actions_addclose(&actions, i);
+    } else {
+      posix_spawn_file_actions_adddup2(&actions, channels[static_cast<size_t>(i)].theirs.get(), i);
+    }
   }
   pid_t process = 0;
   const IgnoredSignals ignored(options);
@@ -197,6 +205,10 @@ Process::Process(const std::vector<std::string>& arguments, const RunOptions& op
                       : options.messages_path.empty() ? OpenPipe()
                                                       : OpenFile(options.messages_path),
                       OpenPipe()};
+  if (options.non_blocking_output) {
+    const int theirs = state_->channels[1].theirs.get();
+    Check(fcntl(theirs, F_SETFL, fcntl(theirs, F_GETFL) | O_NONBLOCK) == 0, "fcntl");
+  }
   state_->process = Start(arguments, options, state_->channels);
 }
 
@@ -212,6 +224,22 @@ void Process::EndInput() { state_->options.hold_input_until_bytes = 0; }
 
 void Process::Signal(int signal) const { kill(state_->process, signal); }
 
+std::chrono::duration<double> Process::CpuTime() const {
+  clockid_t clock;
+  timespec time = {};
+  if (clock_getcpuclockid(state_->process, &clock) == 0) clock_gettime(clock, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+bool Process::Catches(int signal) const {
+  std::ifstream status(fmt::format("/proc/{}/status", state_->process));
+  for (std::string line; std::getline(status, line);) {
+    constexpr std::string_view kCaught = "SigCgt:";
+    if (line.starts_with(kCaught)) return std::stoull(line.substr(kCaught.size()), nullptr, 16) >> (signal - 1) & 1;
+  }
+  return false;
+}
+
 const RunResult& Process::so_far() const { return state_->result; }
 
 bool Process::TalkUntil(const std::function<bool()>& done) {
@@ -224,11 +252,16 @@ bool Process::TalkUntil(const std::function<bool()>& done) {
   std::string nothing;
   while (out.open() || err.open() || alive.open()) {
     if (result.out.size() >= options.close_output_after_bytes) out.Close();
+    const bool paused = result.out.size() >= options.pause_output_after_bytes;
+    if (paused && !alive.open()) {
+      out.Close();
+      continue;
+    }
     const bool held = result.out.size() < options.hold_input_until_bytes;
     if (state_->left.empty() && !held) in.Close();
     if (done && done()) return true;
     std::array<pollfd, 4> wait = {{{state_->left.empty() ? -1 : in.get(), POLLOUT, 0},
-                                   {out.get(), POLLIN, 0},
+                                   {paused ? -1 : out.get(), POLLIN, 0},
                                    {err.get(), POLLIN, 0},
                                    {alive.get(), POLLIN, 0}}};
     const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();

@@ -20,12 +20,16 @@ struct RunOptions {
   size_t hold_input_until_bytes = 0;  // standard input ends only once so much of standard output was seen
   size_t close_output_after_bytes =   // standard output is closed once so much of it was seen, as `head` does
       std::numeric_limits<size_t>::max();
+  size_t pause_output_after_bytes =  // once so much of standard output was seen, no more is read
+      std::numeric_limits<size_t>::max();
   bool ignore_closed_pipes = false;           // as under a parent that ignores SIGPIPE
   std::vector<int> ignored_signals = {};      // the same for others, as under nohup
   bool terminal = false;                      // standard output is a pseudo-terminal that passes bytes on as they are
   bool terminal_messages = false;             // standard error is one
   std::string output_path = {};               // where standard output goes instead, such as /dev/full
   std::string messages_path = {};             // the same for standard error
+  std::vector<int> closed = {};               // descriptors 0 to 2 that are closed when it begins, as by `2>&-`
+  bool non_blocking_output = false;           // standard output is a pipe that gives EAGAIN when it is full
   std::vector<std::string> environment = {};  // "NAME=value", beside or in place of what this process has
   uint64_t largest_file_bytes =               // a write that would make a file larger fails
       std::numeric_limits<uint64_t>::max();
@@ -55,6 +59,12 @@ class Process {
   // Feeds and reads until `done`, asked every few milliseconds; false when the process has ended before, or the time is over.
   bool TalkUntil(const std::function<bool()>& done);
   void Signal(int signal) const;
+
+  // What its threads have computed so far: unlike the clock, the same on a busy machine. 0 once it has ended.
+  std::chrono::duration<double> CpuTime() const;
+
+  // Whether it has a handler for `signal` by now.
+  bool Catches(int signal) const;
 
   const RunResult& so_far() const;
 
