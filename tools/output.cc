@@ -25,7 +25,8 @@ constexpr size_t kFullBatch = size_t{64} << 10;
 
 }  // namespace
 
-Output::Output(int fd, std::string name) : fd_(fd), name_(std::move(name)), thread_([this] { Run(); }) {}
+Output::Output(int fd, std::string name, std::function<void(std::string_view)> wrote)
+    : fd_(fd), name_(std::move(name)), wrote_(std::move(wrote)), thread_([this] { Run(); }) {}
 
 Output::~Output() {
   {
@@ -74,6 +75,7 @@ void Output::Run() {
     std::exception_ptr error;
     try {
       WriteAll(batch);
+      if (wrote_) wrote_(batch);
     } catch (...) {
       error = std::current_exception();
     }

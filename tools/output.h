@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -17,8 +18,9 @@ namespace octavo::tools {
 // writing fails, the run is asked to stop.
 class Output {
  public:
-  // `fd` must stay open; `name` stands in messages.
-  Output(int fd, std::string name);
+  // `fd` must stay open; `name` stands in messages. `wrote`, if there is one, is told of all bytes once they are written, on the thread that
+  // writes; what it throws is an error as that of writing.
+  Output(int fd, std::string name, std::function<void(std::string_view)> wrote = nullptr);
 
   // Without Close, what is waiting is written and errors are lost.
   ~Output();
@@ -38,6 +40,7 @@ class Output {
 
   const int fd_;
   const std::string name_;
+  const std::function<void(std::string_view)> wrote_;
   std::mutex mutex_;
   std::condition_variable wake_, room_;  // for the thread that writes; for who waits to hand over
   std::string waiting_;
