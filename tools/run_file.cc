@@ -136,6 +136,7 @@ uint64_t RunFile::Begin(const nlohmann::ordered_json& record) {
   if (found_) CompareRunRecords(*found_, record, path_);
   if (found_ && !found_->contains(kToBeEmptied)) {
     Scan(found_marks_);
+    fd_.made.clear();
     return marks_.last().lines;
   }
   struct stat status;
