@@ -14,8 +14,8 @@
 namespace octavo::test {
 namespace {
 
-const Arguments kGenerate = {"generate", "--model", Golden("modd"), "--seed",   "1",
-                             "--max-chars", "12",   "--quiet",      "--format", "lines"};
+const Arguments kGenerate = {"generate",    "--model", Golden("modd"), "--seed",   "1",
+                             "--max-chars", "12",      "--quiet",      "--format", "lines"};
 const Arguments kSix = kGenerate + Arguments{"--prompt", "ab", "--prompt", "", "--samples", "3"};
 
 class DurabilityTest : public ::testing::Test {
@@ -85,9 +85,8 @@ TEST_F(DurabilityTest, LongRunsAreSyncedEveryFewSeconds) {
     return options;
   }());
   EXPECT_TRUE(process.TalkUntil([&] { return Called("fdatasync " + out_); })) << "while the input stays open";
-  EXPECT_TRUE(process.TalkUntil([&] {
-    return Json::parse(ReadFile(out_ + ".run")).at("written").size() == 2;
-  })) << "and the record knows";
+  EXPECT_TRUE(process.TalkUntil([&] { return Json::parse(ReadFile(out_ + ".run")).at("written").size() == 2; }))
+      << "and the record knows";
   process.Signal(SIGKILL);
   process.Wait();
 }
@@ -121,8 +120,8 @@ TEST_F(DurabilityTest, FailingSyncEndsARunThatWaits) {
 
 TEST_F(DurabilityTest, WhatCannotBeSyncedIsNoError) {
   for (const int error : {EINVAL, EROFS}) {
-    RunWell(to_file_ + Arguments{"--force"}, Watched("fsync:1+:" + std::to_string(error) + " fdatasync:1+:" +
-                                                     std::to_string(error)));
+    RunWell(to_file_ + Arguments{"--force"},
+            Watched("fsync:1+:" + std::to_string(error) + " fdatasync:1+:" + std::to_string(error)));
     EXPECT_EQ(ReadFile(out_), whole_);
   }
   RunWell(kSix + Arguments{"--output", "/dev/null"}, Watched("fdatasync:1+:5 fsync:1+:5"));
@@ -217,7 +216,8 @@ TEST_F(DurabilityTest, PageIsReplacedWholeOrNotAtAll) {
   }
   // A new page that could not be written whole is none.
   std::filesystem::remove(page);
-  ExpectOneMessage(RunOctavo(attend + Arguments{page}, Watched("write:1:28")), 1, "page.html': No space left on device");
+  ExpectOneMessage(RunOctavo(attend + Arguments{page}, Watched("write:1:28")), 1,
+                   "page.html': No space left on device");
   EXPECT_EQ(NumFiles(), 1u);
 }
 

@@ -36,8 +36,8 @@ class FilesTest : public ::testing::Test {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
       const bool link = entry.is_symlink();
       if (!link && !entry.is_regular_file()) continue;
-      contents.insert({entry.path().string(), link ? std::filesystem::read_symlink(entry.path()).string()
-                                                   : ReadFile(entry.path().string())});
+      contents.insert({entry.path().string(),
+                       link ? std::filesystem::read_symlink(entry.path()).string() : ReadFile(entry.path().string())});
     }
     return contents;
   }
@@ -131,7 +131,8 @@ TEST_F(FilesTest, NotesBesideTheOutputAreKept) {
   for (const std::string notes : {"my notes\n", "", "[1, 2]", "{\"seed\": \"high\"}"}) {
     WriteFile(out_ + ".run", notes);
     ExpectRefused(run_ + Arguments{"--output", out_}, "out.run' exists and is not the record of a run; use --force", 1);
-    ExpectRefused(run_ + Arguments{"--output", out_, "--resume"}, "out.run' is damaged; expected the record of a run", 1);
+    ExpectRefused(run_ + Arguments{"--output", out_, "--resume"}, "out.run' is damaged; expected the record of a run",
+                  1);
     EXPECT_FALSE(std::filesystem::exists(out_));
   }
   RunWell(run_ + Arguments{"--output", out_, "--force"});
@@ -155,7 +156,8 @@ TEST_F(FilesTest, WhatIsNoFileIsNoRecord) {
 // Names that a run may want for a moment lead nowhere else.
 TEST_F(FilesTest, LinksBesideTheOutputAreNotFollowed) {
   const std::string precious = folder_.Write("precious", "precious");
-  for (const char* name : {"out.run.new", "out.new", "page.html.new"}) std::filesystem::create_symlink(precious, Path(name));
+  for (const char* name : {"out.run.new", "out.new", "page.html.new"})
+    std::filesystem::create_symlink(precious, Path(name));
   RunWell(run_ + Arguments{"--output", out_});
   RunWell({"attend", "ab", "--model", model_, "--html", Path("page.html")});
   RunWell({"attend", "ab", "--model", model_, "--html", Path("page.html"), "--force"});
