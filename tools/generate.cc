@@ -316,8 +316,8 @@ void AddGenerateCommand(CLI::App& app, Action& action) {
                 "prompt and completion as prose; a completion a line,\nescaped; or a JSON object a line");
   add.AddText("--output", "FILE", flags->output,
               "write lines or jsonl there; FILE.run beside it keeps\nwhat a broken run needs to be resumed");
-  add.AddSwitch("--resume", flags->resume, "go on with FILE where a run was broken off");
-  add.AddSwitch("--force", flags->force, "overwrite FILE");
+  add.AddSwitch("--resume", flags->resume, "go on with FILE where a run was broken off; refused\nwhere FILE is not what that run wrote");
+  add.AddSwitch("--force", flags->force, "overwrite FILE and FILE.run");
   add.AddCommon(*flags);
   command.callback([flags, &action] { action = [flags] { return Run(*flags); }; });
 }

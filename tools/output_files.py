@@ -20,7 +20,8 @@ def _identity(file):
 
 
 def overlap(outputs, inputs):
-    """Says which of `outputs` (flag -> path, or None) is one of `inputs` (paths), another output, or where standard output is an input; else None."""
+    """Says which of `outputs` (flag -> path, or None) is one of `inputs` (paths) or another output, or that standard output is an input;
+    None where all is well."""
     read = {_identity(path): path for path in inputs} | {None: None}
     written = {}
     for flag, path in outputs.items():
@@ -47,8 +48,8 @@ def existing(paths):
 
 @contextlib.contextmanager
 def replacing(path):
-    """Opens a new file for bytes, beside `path` under a name that nobody has. At the end it is synced and takes the place of `path`; after an exception
-    it is gone and `path` is as it was. A symbolic link stays, and what it leads to is replaced; permissions stay.
+    """Opens a new file for bytes, beside `path` under a name that nobody has. At the end it is synced and takes the place of `path`;
+    after an exception it is gone and `path` is as it was. A symbolic link stays, what it leads to is replaced; permissions stay.
     """
     if os.path.exists(path) and not _identity(path):
         with open(path, "wb") as file:
