@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # Measures this machine with octavo_bench: the whole suite in under 10 minutes on two cores, or a selection in under one.
 #
-#     bench/run.sh [--quick] [OUT.json]
+#     bench/run.sh [--quick] [--force] [OUT.json]
 #
-# Writes OUT.json (default: octavo_bench.json here), which bench/report turns into a page, alone or beside other machines' files. Builds the
-# preset release first, so that what is measured is what the tree holds.
+# Writes OUT.json (default: octavo_bench.json here), which bench/report turns into a page, alone or beside other machines' files. A file that is
+# there is overwritten with --force only. Builds the preset release first, so that what is measured is what the tree holds.
 set -euo pipefail
 
-quick=0 out=
+quick=0 force=0 out=
 for argument; do
   case $argument in
     --quick) quick=1 ;;
-    -*) printf 'run.sh: unknown option %s; there is --quick\n' "$argument" >&2 && exit 2 ;;
+    --force) force=1 ;;
+    -*) printf 'run.sh: unknown option %s; there are --quick and --force\n' "$argument" >&2 && exit 2 ;;
     *)
       [[ -z $out ]] || { printf 'run.sh: two files, %s and %s; expected one\n' "$out" "$argument" >&2 && exit 2; }
       out=$argument
@@ -19,19 +20,27 @@ for argument; do
   esac
 done
 out=$(realpath -- "${out:-octavo_bench.json}")
+if [[ -f $out ]] && ((!force)); then
+  printf 'run.sh: %s exists; use --force to overwrite it, or another name\n' "$out" >&2
+  exit 1
+fi
 cd -- "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/.."
 
 bench=build/release/octavo_bench
 # Quiet where there is nothing to do.
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+trap 'rm -f -- "$log"' EXIT
 if ! { cmake --preset release && cmake --build --preset release --target octavo_bench; } >"$log" 2>&1; then
   cat "$log" >&2
   printf 'run.sh: the build failed; tools/quickstart.sh installs what it needs\n' >&2
   exit 1
 fi
 
-arguments=(--benchmark_out="$out.partial" --benchmark_out_format=json --benchmark_display_aggregates_only=true)
+# Under a name that nobody has, and at the end in one step.
+partial=$(mktemp -- "$out.XXXXXX")
+trap 'rm -f -- "$log" "$partial"' EXIT
+chmod -- "$(printf '%o' $((0666 & ~$(umask))))" "$partial"
+arguments=(--benchmark_out="$partial" --benchmark_out_format=json --benchmark_display_aggregates_only=true)
 if ((quick)); then
   # Of every family what models do most, on all targets; whole models on many texts and on one.
   selection='^probe/|^(matmul/all|qkv/decode|causal_attention/panels|decode_attention/context|layer_norm/rows|embed/rows)/(tiny|small)'
@@ -44,7 +53,7 @@ fi
 # So that OpenBLAS chooses the kernels that suit this CPU.
 unset OPENBLAS_CORETYPE
 "$bench" "${arguments[@]}"
-mv -- "$out.partial" "$out"
+mv -- "$partial" "$out"
 cat >&2 <<END
 $out: now bench/report --format html --output page.html $out
 If bench/example/ has no run of your kind of CPU: copy $out there under the CPU's name

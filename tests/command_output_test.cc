@@ -229,7 +229,7 @@ TEST_F(TinyDiskTest, IsFullBefore) {
   const std::string filler = disk_ + "/filler";
   WriteFile(filler, std::string(16 << 10, 'x'));
   ASSERT_EQ(FileBytes(filler), 16u << 10);
-  ExpectOneMessage(RunOctavo(arguments_), 1, "disk/out.run.new': No space left on device");
+  ExpectOneMessage(RunOctavo(arguments_), 1, "disk/out.run': No space left on device");
   EXPECT_EQ(FileBytes(file_), 0u);
   std::filesystem::remove(filler);
   EXPECT_EQ(mount("octavo_test", disk_.c_str(), "tmpfs", MS_REMOUNT, "size=1m"), 0);

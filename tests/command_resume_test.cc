@@ -315,6 +315,162 @@ TEST_F(RefusalTest, RecordsThatAreDamaged) {
   EXPECT_EQ(ReadFile(out_), part_);
 }
 
+// Values of FILE.run come from who knows where: bounded, and nothing of them moves a terminal.
+TEST_F(RefusalTest, RecordsThatAreHostile) {
+  const std::string good = ReadFile(out_ + ".run");
+  const auto expect_damaged = [&](const std::string& text) {
+    WriteFile(out_ + ".run", text);
+    ExpectRefused(run_, "is damaged; expected the record of a run");
+  };
+  for (const char* bracket : {"[", "{\"a\":"}) {
+    std::string nested = good;
+    for (int i = 0; i < 200'000; ++i)
+      nested.insert(nested.rfind('}'), i == 0 ? std::string(",\"x\":") + bracket : bracket);
+    expect_damaged(nested);
+  }
+  std::string deep = "{\"seed\": 1, \"stop\": ";
+  for (const size_t depth : {size_t{9}, size_t{200'000}}) {
+    expect_damaged(deep + std::string(depth, '[') + std::string(depth, ']') + "}");
+  }
+  expect_damaged("{\"seed\": 1, \"octavo\": \"" + std::string(17 << 20, 'x') + "\"}");
+  for (const char* marks : {"7", "[7]", "[[1, 2]]", "[[1, 1, 1]]", "[[1, 1, \"x\"]]", "[[0, 0, \"0\"]]",
+                            "[[9, 1, \"0\"], [9, 2, \"0\"]]", "[[-1, 1, \"0\"]]", "[[1e3, 1, \"0\"]]"}) {
+    Json record = Json::parse(good);
+    record["written"] = Json::parse(marks);
+    expect_damaged(record.dump());
+  }
+  for (const std::string value : {"\u009B31m", "\u202E", "\u001B[2J", "\u0007", "\u2028"}) {
+    Json record = Json::parse(good);
+    record["model"] = value + std::string(1'000'000, 'x');
+    WriteFile(out_ + ".run", record.dump());
+    ExpectRefused(run_, "its model is \"\\u");
+    const std::string message = RunOctavo(run_ + Arguments{"--resume"}).err;
+    EXPECT_EQ(message.find(value), std::string::npos);
+    EXPECT_LT(message.size(), 700u);
+  }
+}
+
+// What differs far inside of long values is shown.
+TEST_F(ResumeTest, ManyStopsAreResumedAndCompared) {
+  Arguments run = kModd + Arguments{"--samples", "3", "--seed", "1", "--format", "lines", "--output", out_};
+  for (int i = 0; i < 10'000; ++i) run = std::move(run) + Arguments{"--stop", "no such text " + std::to_string(i)};
+  RunWell(run);
+  const std::string whole = ReadFile(out_);
+  Break(whole, whole.size() / 2);
+  RunWell(run + Arguments{"--resume"});
+  EXPECT_EQ(ReadFile(out_), whole);
+  run[run.size() - 2001] = "another text";
+  const RunResult result = RunOctavo(run + Arguments{"--resume"});
+  ExpectOneMessage(result, 1, "its settings.stop is …");
+  EXPECT_NE(result.err.find("another text"), std::string::npos) << result.err;
+  EXPECT_LT(result.err.size(), 700u);
+}
+
+// ---- files that are not what the run wrote ----
+
+class ChangedTest : public ResumeTest {
+ protected:
+  // Runs of `count` completions; `lines_` are theirs.
+  Arguments Begin(const std::string& format, int count) {
+    const Arguments run =
+        kModd + Arguments{"--samples", std::to_string(count), "--seed", "3", "--format", format, "--output", out_};
+    RunWell(run + Arguments{"--force"});
+    whole_ = ReadFile(out_);
+    lines_ = Lines(whole_);
+    return run + Arguments{"--resume"};
+  }
+
+  void ExpectRefused(const Arguments& run, const std::vector<std::string>& lines, std::string_view part) const {
+    std::string text;
+    for (const std::string& line : lines) text += line + "\n";
+    ExpectTextRefused(run, text, part);
+    ExpectTextRefused(run, text + "unfini", part);
+  }
+  void ExpectTextRefused(const Arguments& run, const std::string& text, std::string_view part) const {
+    WriteFile(out_, text);
+    const std::string record = ReadFile(out_ + ".run");
+    ExpectOneMessage(RunOctavo(run), 1, part);
+    EXPECT_EQ(ReadFile(out_), text) << "nothing is cut or written";
+    EXPECT_EQ(ReadFile(out_ + ".run"), record);
+  }
+
+  // As versions before there were hashes wrote it.
+  void DropMarks() const {
+    Json record = Json::parse(ReadFile(out_ + ".run"));
+    ASSERT_TRUE(record.erase("written"));
+    WriteFile(out_ + ".run", record.dump(2));
+  }
+
+  std::string whole_;
+  std::vector<std::string> lines_;
+};
+
+TEST_F(ChangedTest, LinesRemovedAddedOrSwapped) {
+  for (const std::string format : {"lines", "jsonl"}) {
+    const Arguments run = Begin(format, 10);
+    for (size_t at = 0; at < 9; ++at) {
+      SCOPED_TRACE(at);
+      const std::string there = "out': line " + std::to_string(at + 1) + " is not what was written there (see '";
+      std::vector<std::string> lines = lines_;
+      lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(at));
+      ExpectRefused(run, lines, there);
+      lines = lines_;
+      std::swap(lines[at], lines[at + 1]);
+      ExpectRefused(run, lines, there);
+      lines = lines_;
+      lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(at), "one more");
+      ExpectRefused(run, lines, there);
+      lines = lines_;
+      lines[at][lines[at].size() / 2] ^= 1;
+      ExpectRefused(run, lines, there);
+    }
+    WriteFile(out_, whole_);
+    RunWell(run);
+    EXPECT_EQ(ReadFile(out_), whole_);
+  }
+}
+
+// Where no hash tells, the last line does.
+TEST_F(ChangedTest, BehindTheHashes) {
+  for (const std::string format : {"lines", "jsonl"}) {
+    const Arguments run = Begin(format, 10);
+    DropMarks();
+    for (const size_t at : {size_t{0}, size_t{4}, size_t{8}}) {
+      std::vector<std::string> lines = lines_;
+      lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(at));
+      ExpectRefused(run, lines,
+                    "out': line 9 is not what this run writes there, so it or others were changed, removed");
+    }
+    ExpectRefused(run, {lines_[0] + "x"}, "out': line 1 is not what this run writes there");
+    ExpectRefused(run, {lines_[0], ""}, "out': line 2 is not what this run writes there");
+    // As they were, old records are resumed.
+    Break(whole_, whole_.size() / 2);
+    RunWell(run);
+    EXPECT_EQ(ReadFile(out_), whole_);
+  }
+}
+
+// Hashes stand at intervals in long files: a change is found, and where it is.
+TEST_F(ChangedTest, InLongFiles) {
+  const Arguments run = Begin("lines", 3000);
+  const Json marks = Json::parse(ReadFile(out_ + ".run")).at("written");
+  EXPECT_GE(marks.size(), 64u);
+  EXPECT_LE(marks.size(), 129u);
+  EXPECT_EQ(marks.back()[1], 3000);
+  std::vector<std::string> lines = lines_;
+  lines.erase(lines.begin() + 2);
+  ExpectRefused(run, lines, "line 1 or one up to ");
+  lines = lines_;
+  lines[2000] += "x";
+  ExpectRefused(run, lines, " or one up to 20");
+  for (const size_t part : {size_t{2}, size_t{3}, size_t{10}}) {
+    Break(whole_, whole_.size() / part);
+    RunWell(run);
+    ASSERT_TRUE(ReadFile(out_) == whole_);
+    ASSERT_EQ(Json::parse(ReadFile(out_ + ".run")).at("written"), marks) << "hashes go on where they were";
+  }
+}
+
 TEST_F(RefusalTest, MoreLinesThanTheRun) {
   RunWell(run_ + Arguments{"--resume"});
   part_ = ReadFile(out_) + "one more\n";

@@ -117,7 +117,10 @@ class ConvertTest(unittest.TestCase):
 
     def run_converter(self, *options, as_program=False):
         """(exit status, standard output, standard error)."""
-        arguments = [str(argument) for argument in (self.checkpoint, self.out, *options)]
+        return self.run_with(self.checkpoint, self.out, "--force", *options, as_program=as_program)
+
+    def run_with(self, *arguments, as_program=False):
+        arguments = [str(argument) for argument in arguments]
         if as_program:
             command = [sys.executable, TOOLS / "convert_nanogpt.py", *arguments]
             run = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
@@ -262,6 +265,38 @@ class ConvertTest(unittest.TestCase):
         self.refused("meta.pkl", "not a meta.pkl")
         self.meta.unlink()
         self.refused("meta.pkl", "No such file", "--meta")
+
+    def test_output_is_no_input(self):
+        self.write(checkpoint_of(random_model()))
+        link = self.folder / "link.safetensors"
+        link.symlink_to(self.checkpoint)
+        for out, read in ((self.checkpoint, self.checkpoint), (link, self.checkpoint), (self.meta, self.meta)):
+            before = read.read_bytes()
+            status, output, errors = self.run_with(self.checkpoint, out, "--force", as_program=True)
+            self.assertEqual((status, output, errors.count("\n")), (2, "", 1), errors)
+            self.assertIn(f"OUT: {out} is the file {read} that is read", errors)
+            self.assertEqual(read.read_bytes(), before)
+
+    def test_existing_file_is_kept(self):
+        self.out.write_bytes(b"precious")
+        status, output, errors = self.run_with(self.folder / "missing.pt", self.out, as_program=True)  # said before anything is read
+        self.assertEqual((status, output), (1, ""))
+        self.assertEqual(errors, f"convert_nanogpt.py: {self.out} exists; use --force to overwrite it, or another name\n")
+        self.assertEqual(self.run_with(self.folder / "missing.pt", self.out, "--force", as_program=True)[0], 1)
+        self.assertEqual(self.out.read_bytes(), b"precious")
+        # --force writes through a link, keeps permissions, and follows no link beside OUT.
+        self.write(checkpoint_of(random_model()))
+        link, other = self.folder / "link.safetensors", self.folder / "other"
+        link.symlink_to(self.out)
+        other.write_bytes(b"precious")
+        for name in (self.out, link):
+            name.with_name(f"{name.name}.partial").symlink_to(other)
+        self.out.chmod(0o640)
+        self.assertEqual(self.run_with(self.checkpoint, link, "--force", as_program=True)[0], 0)
+        self.assertTrue(link.is_symlink())
+        read_safetensors(self.out)
+        self.assertEqual(self.out.stat().st_mode & 0o777, 0o640)
+        self.assertEqual(other.read_bytes(), b"precious")
 
     def test_runs_no_code_from_pickles(self):
         mark = self.folder / "ran"

@@ -312,8 +312,41 @@ class ReportTest(unittest.TestCase):
         with self.assertRaises(ResultsError):
             read_machine(path)
 
+    def test_output_is_no_input(self):
+        path = self.second("input.json")
+        before = path.read_bytes()
+        links = self.folder / "link.json", self.folder / "hard.json"
+        links[0].symlink_to(path)
+        links[1].hardlink_to(path)
+        for name in (path, *links):
+            status, output, errors = self.report("--force", "--output", name, self.first, path)
+            self.assertEqual((status, output), (2, ""))
+            self.assertIn(f"--output: {name} is the file {path} that is read", errors)
+        with open(path, "ab") as file:
+            done = subprocess.run([sys.executable, BENCH_FOLDER / "report", path], stdout=file, stderr=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"standard output goes to the file", done.stderr)
+        self.assertEqual(path.read_bytes(), before)
+
+    def test_existing_file_is_kept(self):
+        out = self.write("there.md", "precious")
+        status, output, errors = self.report("--output", out, self.folder / "nowhere.json")  # said before anything is read
+        self.assertEqual((status, output, errors), (1, "", f"bench/report: {out} exists; use --force to overwrite it, or another name\n"))
+        self.assertNotEqual(self.report("--force", "--output", out, self.folder / "nowhere.json")[0], 0)
+        self.assertEqual(out.read_text(), "precious")
+        self.assertEqual(self.report("--force", "--output", out, self.first), (0, "", ""))
+        self.assertEqual(out.read_text(encoding="utf-8"), self.report(self.first)[1])
+        self.assertEqual(self.report("--output", "/dev/null", self.first), (0, "", ""))
+
+    def test_run_keeps_what_is_there(self):
+        out = self.write("run.json", "precious")
+        done = subprocess.run([BENCH_FOLDER / "run.sh", "--quick", out], capture_output=True, encoding="utf-8", check=False)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, f"run.sh: {out} exists; use --force to overwrite it, or another name\n")
+        self.assertEqual(out.read_text(), "precious")
+
     def test_usage_errors(self):
-        for arguments in ((), ("--format", "pdf", self.first), ("--speed-table", self.first, self.first)):
+        for arguments in ((), ("--format", "pdf", self.first), ("--speed-table", self.first, self.first), ("--force", self.first)):
             self.assertEqual(self.report(*arguments)[0], 2)
 
 

@@ -176,6 +176,7 @@ class TrainTest(unittest.TestCase):
         wrong = [
             ["--width", "9", "--heads", "2"],
             ["--resume"],
+            ["--resume", "--force", "--checkpoint", str(self.folder / "x")],
             ["--out", str(self.folder / "missing" / "x.safetensors")],
             ["--out", str(self.folder)],
             ["--checkpoint", str(self.folder / "missing" / "x")],
@@ -202,6 +203,51 @@ class TrainTest(unittest.TestCase):
         command = [sys.executable, TOOLS / "train.py", self.text, "--heads", "5"]
         run = subprocess.run(command, capture_output=True, text=True)
         self.assertEqual((run.returncode, run.stdout, run.stderr.count("\n")), (2, "", 1), run.stderr)
+
+    def run_program(self, *arguments):
+        run = subprocess.run([sys.executable, TOOLS / "train.py", *arguments], capture_output=True, text=True)
+        self.assertEqual((run.stdout, run.stderr.count("\n")), ("", 1), run.stderr)
+        return run.returncode, run.stderr
+
+    def test_outputs_are_no_inputs(self):
+        before = self.text.read_bytes()
+        link, out = self.folder / "link", self.folder / "x"
+        link.symlink_to(self.text)
+        for model, checkpoint, wrong in ((self.text, out, self.text), (link, out, link), (out, link, link)):
+            for more in ("--force", "--resume"):
+                status, errors = self.run_program(self.text, "--out", model, "--checkpoint", checkpoint, *SMALL, more)
+                self.assertEqual(status, 2)
+                self.assertIn(f"{wrong} is the file {self.text} that is read", errors)
+        status, errors = self.run_program(self.text, "--out", out, "--checkpoint", out, *SMALL)
+        self.assertEqual(status, 2)
+        self.assertIn(f"--checkpoint: {out} is the file of --out, too", errors)
+        self.assertEqual(self.text.read_bytes(), before)
+
+    def test_existing_files_are_kept(self):
+        for kind in ("safetensors", "checkpoint"):
+            for resume in (False, True) if kind == "safetensors" else (False,):
+                there = self.folder / f"kept.{kind}"
+                there.write_bytes(b"precious")
+                status, output, errors = self.run_trainer("kept", "--steps", 10, resume=resume)
+                self.assertEqual((status, output), (1, ""))
+                self.assertEqual(errors, f"train.py: {there} exists; use --force to overwrite it, or another name\n")
+                self.assertEqual(there.read_bytes(), b"precious")
+            there.unlink()
+        # Names that saving may want for a moment lead nowhere else.
+        other = self.folder / "other"
+        other.write_bytes(b"precious")
+        for kind in ("safetensors", "checkpoint"):
+            (self.folder / f"kept.{kind}.partial").symlink_to(other)
+            (self.folder / f"kept.{kind}").write_bytes(b"old")
+        self.assertEqual(self.run_trainer("kept", "--steps", 10, "--force")[0], 0)
+        read_safetensors(self.folder / "kept.safetensors")
+        self.assertEqual(torch.load(self.folder / "kept.checkpoint")["step"], 10)
+        self.assertEqual(other.read_bytes(), b"precious")
+        self.assertEqual(len(list(self.folder.iterdir())), 6, "the text, the two files, the two links and what they lead to")
+        # What a resumed run would replace is its own model.
+        (self.folder / "kept.safetensors").write_bytes(b"precious")
+        self.refused("is there, but is no model", "kept", "--steps", 10, resume=True)
+        self.assertEqual(self.read("kept"), b"precious")
 
     def refused(self, words, name, *options, **more):
         status, _, errors = self.run_trainer(name, *options, **more)

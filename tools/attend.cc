@@ -10,6 +10,7 @@
 #include "tools/attend/page.h"
 #include "tools/command.h"
 #include "tools/io.h"
+#include "tools/same_file.h"
 #include "tools/triangle.h"
 
 namespace octavo::tools {
@@ -113,10 +114,21 @@ std::string TableOf(const Attention& attention) {
   return table;
 }
 
+// Nothing that is written may be what is read, or there already.
+void CheckFiles(const Flags& flags) {
+  InputFiles inputs;
+  inputs.AddModel(flags.model);
+  inputs.RefuseStandardError();
+  if (flags.html.empty() || flags.html == "-") return inputs.RefuseStandardOutput();
+  inputs.RefuseAsOutput(flags.html, "--html");
+  RefuseToOverwrite(flags.html, flags.force);
+}
+
 int Run(const Flags& flags) {
   if (flags.force && flags.html.empty()) throw UsageError("--force: expected it with --html FILE");
   const int num_threads = ThreadsFrom(flags);
   ApplyTarget(flags);
+  CheckFiles(flags);
   const Model model = Model::Open(flags.model);
   CheckNumber("--layer", flags.layer, model.config().num_layers, "layer");
   CheckNumber("--head", flags.head, model.config().num_heads, "head");

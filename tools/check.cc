@@ -8,6 +8,7 @@
 #include "kernels/targets.h"
 #include "tools/command.h"
 #include "tools/io.h"
+#include "tools/same_file.h"
 
 namespace octavo::tools {
 namespace {
@@ -60,6 +61,9 @@ std::string JsonOf(const std::vector<check::Row>& rows, bool passed) {
 int Run(const Flags& flags) {
   check::Options options;
   options.targets = ReadTargets(flags);
+  InputFiles inputs;
+  inputs.AddModel(flags.model);
+  inputs.RefuseStandardStreams();
   const Model model = Model::Open(flags.model);
   options.num_cases = flags.num_cases;
   options.seed = flags.seed;

@@ -53,12 +53,15 @@ struct Stopped {};
 
 }  // namespace
 
+std::string CompletionWriter::LineOf(const GenerateRequest& request, const Completion& completion) const {
+  if (format_ == "jsonl") return JsonLine(Record(OriginOf(request), completion));
+  return EscapeControls(completion.text) + '\n';
+}
+
 void CompletionWriter::Write(const GenerateRequest& request, const Completion& completion) {
   const Origin& origin = OriginOf(request);
-  if (format_ == "jsonl") {
-    output_.Write(JsonLine(Record(origin, completion)));
-  } else if (format_ == "lines") {
-    output_.Write(EscapeControls(completion.text) + '\n');
+  if (format_ != "text") {
+    output_.Write(LineOf(request, completion));
   } else if (request.error.empty()) {
     output_.Write(fmt::format("{}{}{}\n", began_ ? "\n" : "", *origin.prompt->text, completion.text));
     began_ = true;

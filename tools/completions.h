@@ -22,6 +22,9 @@ class CompletionWriter {
 
   void Write(const GenerateRequest& request, const Completion& completion);
 
+  // What Write writes in the formats lines and jsonl.
+  std::string LineOf(const GenerateRequest& request, const Completion& completion) const;
+
   // Counts a record that stands in the output already.
   void Skip(const GenerateRequest& request);
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from arguments import Parser
 from model_file import single_file_metadata, write_safetensors
+from output_files import existing, overlap
 
 PREFIXES = ("_orig_mod.", "module.", "transformer.")
 MASKS = (".attn.bias", ".attn.masked_bias")
@@ -41,7 +42,14 @@ def parse_arguments(argv=None):
         default="gelu",
         help="gelu_new for checkpoints of nanoGPT's first versions, which had their own tanh GELU (%(default)s)",
     )
-    return parser.parse_args(argv)
+    add("--force", action="store_true", help="overwrite OUT")
+    arguments = parser.parse_args(argv)
+    arguments.meta = arguments.meta or os.path.join(os.path.dirname(arguments.checkpoint), "meta.pkl")
+    if message := overlap({"OUT": arguments.out}, [arguments.checkpoint, arguments.meta]):
+        parser.error(message)
+    if not arguments.force and (message := existing([arguments.out])):
+        fail(message)
+    return arguments
 
 
 def fail(message):
@@ -204,7 +212,7 @@ def checked_arrays(path, tensors, read, sizes, dtype):
 
 def convert(arguments):
     tensors, model_args, read = read_checkpoint(arguments.checkpoint)
-    meta = arguments.meta or os.path.join(os.path.dirname(arguments.checkpoint), "meta.pkl")
+    meta = arguments.meta
     vocabulary = read_vocabulary(meta)
     sizes = read_sizes(arguments.checkpoint, model_args, tensors)
     rows = sizes["vocab_size"]

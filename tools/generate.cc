@@ -23,6 +23,7 @@
 #include "tools/prompts.h"
 #include "tools/requests.h"
 #include "tools/run_file.h"
+#include "tools/same_file.h"
 #include "tools/stop.h"
 
 namespace octavo::tools {
@@ -135,6 +136,20 @@ bool IsRegular(int fd) {
   return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
+// Nothing that is written may be what is read.
+void CheckFiles(const Flags& flags) {
+  InputFiles inputs;
+  for (const std::string& path : flags.prompt_files) inputs.Add(path, "--prompts");
+  inputs.AddModel(flags.model);
+  inputs.RefuseStandardError();
+  if (flags.output.empty() || flags.output == "-") return inputs.RefuseStandardOutput();
+  inputs.RefuseAsOutput(flags.output, "--output");
+  inputs.RefuseAsOutput(flags.output + ".run", "--output");
+  InputFiles output;
+  output.Add(flags.output, "--output");
+  output.RefuseStandardError();
+}
+
 std::string Hex(uint64_t hash) { return fmt::format("{:016x}", hash); }
 
 // What the bytes of a run depend on.
@@ -167,21 +182,34 @@ OrderedJson RunRecord(const Flags& flags, const GenerateOptions& options, const 
           {"format", flags.format}};
 }
 
-// Writes all of them, from number `num_there` on.
-void WriteCompletions(const Model& model, const RunOptions& options, const Flags& flags, RequestSource& source,
+void CheckLastLine(const RunFile& file, uint64_t number, const std::string& line) {
+  if (file.LastLineIs(line)) return;
+  throw Error(fmt::format(
+      "cannot resume {}: line {} is not what this run writes there, so it or others were changed, removed or "
+      "added; expected the file as it was left; put it back, or begin anew with --force",
+      QuotePath(file.path()), number));
+}
+
+// Writes all of them, from number `num_there` on. The last that is there is computed again: where it is another, so are those before it.
+void WriteCompletions(const Model& model, const RunOptions& options, RequestSource& source, RunFile* file,
                       uint64_t num_there, CompletionWriter& writer, Output& output) {
-  bool skipped = false;
+  bool skipped = false, checked = num_there == 0;
+  if (file && checked) file->GoOn();
   std::atomic<uint64_t> num_read = 0;
   uint64_t num_written = 0;
   const auto next = [&]() -> std::optional<GenerateRequest> {
     for (uint64_t i = 0; !skipped && i < num_there; ++i) {
-      const std::optional<GenerateRequest> request = source.Next();
+      std::optional<GenerateRequest> request = source.Next();
       if (!request && StopFlag()) return std::nullopt;
       if (!request) {
         throw Error(
-            fmt::format("cannot resume {}: it has {} lines, the whole run {}", Quote(flags.output), num_there, i));
+            fmt::format("cannot resume {}: it has {} lines, the whole run {}", QuotePath(file->path()), num_there, i));
       }
       writer.Skip(*request);
+      if (i + 1 < num_there) continue;
+      skipped = true;
+      ++num_read;
+      return request;
     }
     skipped = true;
     std::optional<GenerateRequest> request = source.Next();
@@ -189,7 +217,12 @@ void WriteCompletions(const Model& model, const RunOptions& options, const Flags
     return request;
   };
   GenerateAll(model, options, next, [&](const GenerateRequest& request, Completion&& completion) {
-    writer.Write(request, completion);
+    if (std::exchange(checked, true)) {
+      writer.Write(request, completion);
+    } else {
+      CheckLastLine(*file, num_there, writer.LineOf(request, completion));
+      file->GoOn();
+    }
     if (++num_written == num_read) output.Flush();
   });
 }
@@ -199,6 +232,7 @@ int Run(const Flags& flags) {
   const GenerateOptions options = OptionsFrom(flags);
   const int num_threads = ThreadsFrom(flags);
   ApplyTarget(flags);
+  CheckFiles(flags);
   std::vector<std::string> prompts = Unescape(flags.prompts, flags.escape, "--prompt");
   std::optional<Input> input = OpenInput(flags);
   const Model model = Model::Open(flags.model);
@@ -222,7 +256,10 @@ int Run(const Flags& flags) {
   StopOnSignals(flags.quiet || streams ? "" : "completions");  // a stream ends at its next character
   PromptReader reader(std::move(prompts), std::move(input), json_lines, {flags.samples, options}, flags.quiet);
   RequestSource source(model, reader, unknown, seed, flags.first);
-  Output output(file ? file->fd() : STDOUT_FILENO, file ? Quote(file->path()) : "standard output");
+  Output output(file ? file->fd() : STDOUT_FILENO, file ? Quote(file->path()) : "standard output",
+                [&](std::string_view bytes) {
+                  if (file) file->Wrote(bytes);
+                });
   Progress progress(!flags.quiet && (file || !isatty(STDOUT_FILENO)), "completions");
   CompletionWriter writer(flags.format, reader, output, progress);
   const RunOptions run = {
@@ -236,8 +273,9 @@ int Run(const Flags& flags) {
   if (streams) {
     writer.Stream(model, *source.Next(), run);
   } else {
-    WriteCompletions(model, run, flags, source, num_there, writer, output);
+    WriteCompletions(model, run, source, file ? &*file : nullptr, num_there, writer, output);
     output.Close();
+    if (file) file->Finish();
   }
   progress.Clear();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
@@ -301,8 +339,9 @@ void AddGenerateCommand(CLI::App& app, Action& action) {
   add.AddText("--output", "FILE", flags->output,
               "write lines or jsonl there; FILE.run beside it keeps\nwhat a broken run needs to be resumed; - is "
               "standard\noutput");
-  add.AddSwitch("--resume", flags->resume, "go on with FILE where a run was broken off");
-  add.AddSwitch("--force", flags->force, "overwrite FILE");
+  add.AddSwitch("--resume", flags->resume,
+                "go on with FILE where a run was broken off; refused\nwhere FILE is not what that run wrote");
+  add.AddSwitch("--force", flags->force, "overwrite FILE and FILE.run");
   add.AddCommon(*flags);
   command.callback([flags, &action] { action = [flags] { return Run(*flags); }; });
 }

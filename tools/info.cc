@@ -9,6 +9,7 @@
 #include "kernels/targets.h"
 #include "tools/command.h"
 #include "tools/io.h"
+#include "tools/same_file.h"
 
 namespace octavo::tools {
 namespace {
@@ -83,6 +84,9 @@ std::string Show(const OrderedJson& value) {
 
 int Run(const Flags& flags) {
   ApplyTarget(flags);
+  InputFiles inputs;
+  inputs.AddModel(flags.model);
+  inputs.RefuseStandardStreams();
   const OrderedJson cpu = DescribeCpu(flags);
   const OrderedJson info = {
       {"octavo", {{"version", Version()}, {"numerics_version", kNumericsVersion}}},

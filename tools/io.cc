@@ -12,6 +12,7 @@
 
 #include "engine/error.h"
 #include "engine/utf8.h"
+#include "tools/durable.h"
 #include "tools/stop.h"
 #include "tools/writing.h"
 
@@ -101,17 +102,21 @@ bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t") == st
 
 void WriteOut(std::string_view bytes) { WriteAll(STDOUT_FILENO, ForReader(STDOUT_FILENO, bytes), "standard output"); }
 
+void RefuseToOverwrite(const std::string& path, bool force) {
+  struct stat status;
+  if (force || stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  throw Error(fmt::format("{} exists; use --force to overwrite it, or another name", QuotePath(path)));
+}
+
 void WriteFile(const std::string& path, std::string_view bytes, bool force) {
   const auto check = [&](bool done, const char* what) {
     if (!done) throw Error(fmt::format("cannot {} {}: {}", what, QuotePath(path), std::strerror(errno)));
   };
+  RefuseToOverwrite(path, force);
   struct stat status;
-  const bool is_new = stat(path.c_str(), &status) != 0;
-  if (!is_new && S_ISREG(status.st_mode) && !force) {
-    throw Error(fmt::format("{} exists; use --force to overwrite it, or another name", QuotePath(path)));
-  }
-  // "x": should another process make the file in between, it is not overwritten.
-  std::FILE* file = std::fopen(path.c_str(), is_new ? "wbx" : "wb");
+  if (stat(path.c_str(), &status) != 0) return WriteNewFile(FollowLinks(path), bytes);
+  if (S_ISREG(status.st_mode)) return ReplaceFile(path, bytes);
+  std::FILE* file = std::fopen(path.c_str(), "wb");
   check(file != nullptr, "open");
   const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
   const int error = errno;

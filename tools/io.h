@@ -57,8 +57,11 @@ bool IsBlank(std::string_view line);
 // Writes to standard output. Throws ClosedPipe (writing.h), or Error that says why (a full disk).
 void WriteOut(std::string_view bytes);
 
-// Writes a whole file. One that exists is only overwritten with `force`; something else than a regular file (a device, a named pipe) is
-// written to. Throws Error.
+// Throws Error when there is a regular file at `path`, unless `force` says that it may be overwritten.
+void RefuseToOverwrite(const std::string& path, bool force);
+
+// Writes a whole file, to the disk. One that exists is only overwritten with `force`, and in one step, once the new one is whole; something else
+// than a regular file (a device, a named pipe) is written to. Throws Error.
 void WriteFile(const std::string& path, std::string_view bytes, bool force);
 
 // One line, also for readers that take U+0085, U+2028 or U+2029 for the end of one: those are escaped.

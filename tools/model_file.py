@@ -7,10 +7,11 @@ engine/; what is here writes files and reads back those that it wrote.
 """
 
 import json
-import os
 import struct
 
 import numpy as np
+
+from output_files import replacing
 
 FORMAT = "octavo/1"
 _NUMPY = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I32": "<i4", "U8": "u1"}
@@ -29,7 +30,7 @@ def _encode(array, dtype):
 
 
 def write_safetensors(path, tensors, metadata=None, dtype="F32"):
-    """Writes `tensors` (name -> numpy array) to `path`, replacing it in one step.
+    """Writes `tensors` (name -> numpy array) to `path`, replacing what is there in one step.
 
     `dtype` is one of F64, F32, F16, BF16 for all tensors, or a dict name -> dtype (F32 where a name is absent).
     """
@@ -44,15 +45,11 @@ def write_safetensors(path, tensors, metadata=None, dtype="F32"):
         offset += len(blob)
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     text += b" " * (-len(text) % 8)
-    partial = f"{path}.partial"
-    with open(partial, "wb") as file:
+    with replacing(path) as file:
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
         for blob in blobs:
             file.write(blob)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
 
 
 def read_safetensors(path):

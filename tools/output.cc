@@ -21,8 +21,12 @@ constexpr size_t kFullBatch = size_t{64} << 10;
 
 }  // namespace
 
-Output::Output(int fd, std::string name)
-    : fd_(fd), name_(std::move(name)), to_terminal_(isatty(fd)), thread_([this] { Run(); }) {}
+Output::Output(int fd, std::string name, std::function<void(std::string_view)> wrote)
+    : fd_(fd),
+      name_(std::move(name)),
+      to_terminal_(isatty(fd)),
+      wrote_(std::move(wrote)),
+      thread_([this] { Run(); }) {}
 
 Output::~Output() {
   {
@@ -71,6 +75,7 @@ void Output::Run() {
     std::exception_ptr error;
     try {
       WriteAll(fd_, batch, name_);
+      if (wrote_) wrote_(batch);
     } catch (...) {
       error = std::current_exception();
     }

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -14,12 +15,12 @@ namespace octavo::tools {
 
 // Writes records in order on a thread of its own, so that a slow disk does not hold up the computing: the first at once, what follows together,
 // within 5 ms or when nothing more is on its way. (A thread woken for every record took the CPU from the computing where both shared one.) When
-// writing fails, the run is asked to
-// stop and to drop what is in hand.
+// writing fails, the run is asked to stop and to drop what is in hand.
 class Output {
  public:
-  // `fd` must stay open; `name` stands in messages. Where it is a terminal, controls are escaped (see EscapeForTerminal).
-  Output(int fd, std::string name);
+  // `fd` must stay open; `name` stands in messages. Where it is a terminal, controls are escaped (see EscapeForTerminal). `wrote`, if there is one,
+  // is told of all bytes once they are written, on the thread that writes; what it throws is an error as that of writing.
+  Output(int fd, std::string name, std::function<void(std::string_view)> wrote = nullptr);
 
   // Without Close, what is waiting is written and errors are lost.
   ~Output();
@@ -39,6 +40,7 @@ class Output {
   const int fd_;
   const std::string name_;
   const bool to_terminal_;
+  const std::function<void(std::string_view)> wrote_;
   std::mutex mutex_;
   std::condition_variable wake_, room_;  // for the thread that writes; for who waits to hand over
   std::string waiting_;

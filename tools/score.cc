@@ -17,6 +17,7 @@
 #include "tools/io.h"
 #include "tools/output.h"
 #include "tools/progress.h"
+#include "tools/same_file.h"
 #include "tools/stop.h"
 
 namespace octavo::tools {
@@ -173,6 +174,10 @@ int Run(const Flags& flags) {
   }
   const int num_threads = ThreadsFrom(flags);
   ApplyTarget(flags);
+  InputFiles inputs;
+  inputs.Add(flags.file, "score");
+  inputs.AddModel(flags.model);
+  inputs.RefuseStandardStreams();
   TextReader reader(flags);
   const Model model = Model::Open(flags.model);
   const std::optional<TokenId> start = ReadCharacter(flags.start, model.vocabulary(), flags, "--start");

@@ -16,6 +16,7 @@ import sys
 import time
 
 from arguments import Parser, number
+from output_files import existing, overlap, replacing
 
 
 def prepare_environment():
@@ -37,6 +38,7 @@ def parse_arguments(argv=None):
     add("--out", required=True, metavar="FILE", help="the best model so far, .safetensors")
     add("--checkpoint", metavar="FILE", help="written every --eval-every steps and on interruption")
     add("--resume", action="store_true", help="go on from --checkpoint if it exists")
+    add("--force", action="store_true", help="begin anew, and overwrite --out and --checkpoint")
     add("--context", type=count, default=64, metavar="N", help="context length (%(default)s)")
     add("--width", type=count, default=32, metavar="N", help="(%(default)s)")
     add("--layers", type=count, default=2, metavar="N", help="(%(default)s)")
@@ -64,10 +66,18 @@ def parse_arguments(argv=None):
         parser.error(f"--heads {arguments.heads} does not divide --width {arguments.width}")
     if arguments.resume and not arguments.checkpoint:
         parser.error("--resume needs --checkpoint")
+    if arguments.resume and arguments.force:
+        parser.error("--resume and --force: expected one of them, not both")
     for flag in ("out", "checkpoint"):  # seen now, not after the first thousand steps
         path = getattr(arguments, flag)
         if path and (os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or ".")):
             parser.error(f"--{flag} {path}: there is no folder for such a file")
+    outputs = {"--out": arguments.out, "--checkpoint": arguments.checkpoint}
+    if message := overlap(outputs, [arguments.text]):
+        parser.error(message)
+    goes_on = arguments.resume and os.path.exists(arguments.checkpoint)
+    if not arguments.force and not goes_on and (message := existing(outputs.values())):
+        fail(message)
     return arguments
 
 
@@ -76,7 +86,7 @@ def fail(message):
 
 
 # What may differ between a run and its continuation; every other setting must be as it was.
-FREE_TO_CHANGE = {"text", "out", "checkpoint", "resume", "threads", "eval_every", "dtype"}
+FREE_TO_CHANGE = {"text", "out", "checkpoint", "resume", "force", "threads", "eval_every", "dtype"}
 
 
 def learning_rate(arguments, step):
@@ -116,8 +126,8 @@ def clock(seconds):
 def save_atomically(path, state):
     import torch
 
-    torch.save(state, f"{path}.partial")
-    os.replace(f"{path}.partial", path)
+    with replacing(path) as file:
+        torch.save(state, file)
 
 
 def read_text(path, context):
@@ -166,6 +176,15 @@ def load_checkpoint(path, settings, digest):
     return state
 
 
+def is_model(path):
+    from model_file import FORMAT, read_safetensors
+
+    try:
+        return read_safetensors(path)[1].get("format") == FORMAT
+    except Exception:  # whatever the file is
+        return False
+
+
 def train(arguments):
     import torch
     import torch.nn.functional as F
@@ -202,6 +221,8 @@ def train(arguments):
     step, best = 0, math.inf
     if arguments.resume and os.path.exists(arguments.checkpoint):
         state = load_checkpoint(arguments.checkpoint, settings, digest)
+        if os.path.exists(arguments.out) and not is_model(arguments.out):
+            fail(f"--out {arguments.out} is there, but is no model of octavo's; expected the one of the run that is resumed")
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["random"])
@@ -277,4 +298,7 @@ def train(arguments):
 if __name__ == "__main__":
     given = parse_arguments()
     prepare_environment()
-    train(given)
+    try:
+        train(given)
+    except OSError as error:  # a full disk
+        fail(f"{error.filename or given.out}: {error.strerror}")

@@ -85,8 +85,8 @@ Channel OpenTerminal() {
 }
 
 // An open file in place of a pipe: nothing of it is ours.
-Channel OpenFile(const std::string& path) {
-  Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+Channel OpenFile(const std::string& path, int how) {
+  Descriptor file(open(path.c_str(), how | O_CLOEXEC, 0666));
   Check(file.open(), path.c_str());
   return {Descriptor(), std::move(file)};
 }
@@ -197,13 +197,14 @@ Process::Process(const std::vector<std::string>& arguments, const RunOptions& op
     : state_(std::make_unique<State>()) {
   state_->options = options;
   state_->left = options.input;
-  state_->channels = {OpenSocket(),
+  const int writing = O_WRONLY | O_CREAT | (options.append ? O_APPEND : O_TRUNC);
+  state_->channels = {options.input_path.empty() ? OpenSocket() : OpenFile(options.input_path, O_RDONLY),
                       options.terminal              ? OpenTerminal()
                       : options.output_path.empty() ? OpenPipe()
-                                                    : OpenFile(options.output_path),
+                                                    : OpenFile(options.output_path, writing),
                       options.terminal_messages       ? OpenTerminal()
                       : options.messages_path.empty() ? OpenPipe()
-                                                      : OpenFile(options.messages_path),
+                                                      : OpenFile(options.messages_path, writing),
                       OpenPipe()};
   if (options.non_blocking_output) {
     const int theirs = state_->channels[1].theirs.get();

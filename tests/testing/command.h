@@ -17,6 +17,7 @@ namespace octavo::test {
 
 struct RunOptions {
   std::string input = {};             // bytes on standard input
+  std::string input_path = {};        // or an open file
   size_t hold_input_until_bytes = 0;  // standard input ends only once so much of standard output was seen
   size_t close_output_after_bytes =   // standard output is closed once so much of it was seen, as `head` does
       std::numeric_limits<size_t>::max();
@@ -30,6 +31,7 @@ struct RunOptions {
   std::string messages_path = {};             // the same for standard error
   std::vector<int> closed = {};               // descriptors 0 to 2 that are closed when it begins, as by `2>&-`
   bool non_blocking_output = false;           // standard output is a pipe that gives EAGAIN when it is full
+  bool append = false;                        // to what those two hold, as `>>` does
   std::vector<std::string> environment = {};  // "NAME=value", beside or in place of what this process has
   uint64_t largest_file_bytes =               // a write that would make a file larger fails
       std::numeric_limits<uint64_t>::max();
