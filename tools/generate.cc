@@ -182,46 +182,46 @@ OrderedJson RunRecord(const Flags& flags, const GenerateOptions& options, const 
           {"format", flags.format}};
 }
 
-void CheckLastLine(const RunFile& file, uint64_t number, const std::string& line) {
-  if (file.LastLineIs(line)) return;
+void CheckNextLine(RunFile& file, const std::string& line) {
+  const uint64_t number = file.num_checked() + 1;
+  if (file.TakeLine(line)) return;
   throw Error(fmt::format(
       "cannot resume {}: line {} is not what this run writes there, so it or others were changed, removed or "
       "added; expected the file as it was left; put it back, or begin anew with --force",
       QuotePath(file.path()), number));
 }
 
-// Writes all of them, from number `num_there` on. The last that is there is computed again: where it is another, so are those before it.
+// Writes all of them, from number `num_there` on. Those that are there but that no hash tells of are computed again and compared.
 void WriteCompletions(const Model& model, const RunOptions& options, RequestSource& source, RunFile* file,
                       uint64_t num_there, CompletionWriter& writer, Output& output) {
-  bool skipped = false, checked = num_there == 0;
-  if (file && checked) file->GoOn();
+  const uint64_t num_checked = file ? file->num_checked() : 0;
+  uint64_t num_skipped = 0, num_to_check = num_there - num_checked;
+  if (file && num_to_check == 0) file->GoOn();
   std::atomic<uint64_t> num_read = 0;
   uint64_t num_written = 0;
   const auto next = [&]() -> std::optional<GenerateRequest> {
-    for (uint64_t i = 0; !skipped && i < num_there; ++i) {
+    while (num_skipped < num_there) {
       std::optional<GenerateRequest> request = source.Next();
       if (!request && StopFlag()) return std::nullopt;
       if (!request) {
-        throw Error(
-            fmt::format("cannot resume {}: it has {} lines, the whole run {}", QuotePath(file->path()), num_there, i));
+        throw Error(fmt::format("cannot resume {}: it has {} lines, the whole run {}", QuotePath(file->path()),
+                                num_there, num_skipped));
       }
       writer.Skip(*request);
-      if (i + 1 < num_there) continue;
-      skipped = true;
+      if (num_skipped++ < num_checked) continue;
       ++num_read;
       return request;
     }
-    skipped = true;
     std::optional<GenerateRequest> request = source.Next();
     num_read += request.has_value();
     return request;
   };
   GenerateAll(model, options, next, [&](const GenerateRequest& request, Completion&& completion) {
-    if (std::exchange(checked, true)) {
+    if (num_to_check == 0) {
       writer.Write(request, completion);
     } else {
-      CheckLastLine(*file, num_there, writer.LineOf(request, completion));
-      file->GoOn();
+      CheckNextLine(*file, writer.LineOf(request, completion));
+      if (--num_to_check == 0) file->GoOn();
     }
     if (++num_written == num_read) output.Flush();
   });

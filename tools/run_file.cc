@@ -135,7 +135,11 @@ uint64_t RunFile::Begin(const nlohmann::ordered_json& record) {
   record_ = record;
   if (found_) CompareRunRecords(*found_, record, path_);
   if (found_ && !found_->contains(kToBeEmptied)) {
-    Scan(found_marks_);
+    Scan(found_marks_.value_or(std::vector<RunMark>()));
+    if (!found_marks_ && marks_.last().lines > 0) {
+      num_checked_ = marks_.last().lines - 1;
+      checked_bytes_ = marks_.last_line_begin();
+    }
     fd_.made.clear();
     return marks_.last().lines;
   }
@@ -161,7 +165,6 @@ void RunFile::WriteRecord(const std::vector<RunMark>& marks, bool to_be_emptied)
 // Counts and hashes what is there.
 void RunFile::Scan(const std::vector<RunMark>& expected) {
   auto next = expected.begin();
-  uint64_t first_line = 1;
   ReadFrom(fd(), 0, path_, [&](std::string_view bytes) {
     while (!bytes.empty()) {
       const bool last = next == expected.end();
@@ -169,6 +172,7 @@ void RunFile::Scan(const std::vector<RunMark>& expected) {
       marks_.Add(piece);
       bytes.remove_prefix(piece.size());
       if (last || marks_.now().bytes < next->bytes) continue;
+      const uint64_t first_line = num_checked_ + 1;
       if (marks_.now() != *next) {
         throw Error(fmt::format(
             "cannot resume {}: line {}{} is not what was written there (see {}); expected the file "
@@ -176,23 +180,25 @@ void RunFile::Scan(const std::vector<RunMark>& expected) {
             QuotePath(path_), first_line, next->lines > first_line ? fmt::format(" or one up to {}", next->lines) : "",
             QuotePath(RecordPath())));
       }
-      first_line = next->lines + 1;
+      num_checked_ = next->lines;
+      checked_bytes_ = next->bytes;
       ++next;
     }
   });
 }
 
-bool RunFile::LastLineIs(std::string_view line) const {
-  const uint64_t begin = marks_.last_line_begin(), size = marks_.last().bytes - begin;
-  if (size != line.size()) return false;
-  std::string found(size, '\0');
-  for (size_t at = 0; at < size;) {
-    const ssize_t got = pread(fd(), found.data() + at, size - at, static_cast<off_t>(begin + at));
+bool RunFile::TakeLine(std::string_view line) {
+  if (checked_bytes_ + line.size() > marks_.last().bytes) return false;
+  std::string found(line.size(), '\0');
+  for (size_t at = 0; at < found.size();) {
+    const ssize_t got = pread(fd(), found.data() + at, found.size() - at, static_cast<off_t>(checked_bytes_ + at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) FailWith("cannot read", path_);
     if (got == 0) return false;
     at += static_cast<size_t>(got);
   }
+  checked_bytes_ += line.size();
+  ++num_checked_;
   return found == line;
 }
 

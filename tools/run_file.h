@@ -37,8 +37,12 @@ class RunFile {
   // FILE that are not what was written there. Returns how many whole lines there are.
   uint64_t Begin(const nlohmann::ordered_json& record);
 
-  // What Begin counted last: whether it is `line`, line end included.
-  bool LastLineIs(std::string_view line) const;
+  // How many of them are known to be what the run wrote, by their hashes. The others, at most those of the last seconds or of one interval of
+  // hashes, are to be computed again and handed to TakeLine. (Where FILE.run is of a version before there were hashes: the last.)
+  uint64_t num_checked() const { return num_checked_; }
+
+  // Whether the next of them is `line`, line end included.
+  bool TakeLine(std::string_view line);
 
   // Before the first byte is written: cuts off an unfinished last line, starts to sync.
   void GoOn();
@@ -73,7 +77,8 @@ class RunFile {
   Descriptor fd_;
   bool is_regular_ = true;
   std::optional<nlohmann::json> found_;
-  std::vector<RunMark> found_marks_;
+  std::optional<std::vector<RunMark>> found_marks_;
+  uint64_t num_checked_ = 0, checked_bytes_ = 0;
   nlohmann::ordered_json record_;
 
   std::mutex mutex_;              // for all that follows

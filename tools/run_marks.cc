@@ -11,7 +11,7 @@
 namespace octavo::tools {
 namespace {
 
-constexpr size_t kMost = 128;
+constexpr size_t kMost = 512;
 
 uint64_t ReadHash(const std::string& text) {
   uint64_t hash = 0;

@@ -32,7 +32,7 @@ class RunMarks {
   const RunMark& last() const { return last_; }
   uint64_t last_line_begin() const { return last_line_begin_; }
 
-  // At most 128, evenly spaced by lines, then the last.
+  // At most 512, evenly spaced by lines, then the last.
   std::vector<RunMark> All() const;
 
  private:

@@ -16,7 +16,7 @@ constexpr size_t kLargestRunRecord = size_t{16} << 20;
 
 struct FoundRun {
   nlohmann::json record;
-  std::vector<RunMark> marks;  // none in files of versions before there were any
+  std::optional<std::vector<RunMark>> marks;  // versions before there were any wrote none
 };
 
 // What FILE.run holds; nullopt when that is not the record of a run, also when it is too large or nests too deeply. Throws Error when it is no
