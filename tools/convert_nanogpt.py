@@ -18,7 +18,7 @@ import zipfile
 
 import numpy as np
 
-from arguments import Parser
+from arguments import Parser, file_name, one_line
 from model_file import single_file_metadata, write_safetensors
 from output_files import existing, overlap
 
@@ -32,7 +32,7 @@ def parse_arguments(argv=None):
     parser = Parser(__doc__)
     add = parser.add_argument
     add("checkpoint", metavar="CKPT", help="nanoGPT's ckpt.pt")
-    add("out", metavar="OUT.safetensors", help="the model file to write")
+    add("out", type=file_name, metavar="OUT.safetensors", help="the model file to write")
     add("--meta", metavar="FILE", help="the data set's characters (default: meta.pkl beside CKPT)")
     add("--start", metavar="CHAR", help="the character that texts start from (default: newline where the vocabulary has it)")
     add("--dtype", choices=("F32", "F16", "BF16"), default="F32", help="how OUT stores weights (%(default)s)")
@@ -53,7 +53,7 @@ def parse_arguments(argv=None):
 
 
 def fail(message):
-    sys.exit("convert_nanogpt.py: " + " ".join(str(message).split()))
+    sys.exit("convert_nanogpt.py: " + one_line(message))
 
 
 class StoredTensor:

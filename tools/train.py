@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 
-from arguments import Parser, number
+from arguments import Parser, file_name, number, one_line
 from output_files import existing, overlap, replacing
 
 
@@ -35,8 +35,8 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     count, share = number(int, 1), number(float, 0, 1)
     add("text", help="the text to learn, UTF-8; each code point is a character")
-    add("--out", required=True, metavar="FILE", help="the best model so far, .safetensors")
-    add("--checkpoint", metavar="FILE", help="written every --eval-every steps and on interruption")
+    add("--out", required=True, type=file_name, metavar="FILE", help="the best model so far, .safetensors")
+    add("--checkpoint", type=file_name, metavar="FILE", help="written every --eval-every steps and on interruption")
     add("--resume", action="store_true", help="go on from --checkpoint if it exists")
     add("--force", action="store_true", help="begin anew, and overwrite --out and --checkpoint")
     add("--context", type=count, default=64, metavar="N", help="context length (%(default)s)")
@@ -82,7 +82,7 @@ def parse_arguments(argv=None):
 
 
 def fail(message):
-    sys.exit("train.py: " + " ".join(str(message).split()))
+    sys.exit("train.py: " + one_line(message))
 
 
 # What may differ between a run and its continuation; every other setting must be as it was.
