@@ -183,7 +183,7 @@ void WriteCompletions(const Model& model, const RunOptions& options, const Flags
 int Run(const Flags& flags) {
   const RunMode mode = ModeFrom(flags);
   const GenerateOptions options = OptionsFrom(flags);
-  const int num_threads = ThreadsFrom(flags);
+  int num_threads = ThreadsFrom(flags);
   ApplyTarget(flags);
   std::vector<std::string> prompts = Unescape(flags.prompts, flags.escape, "--prompt");
   std::optional<Input> input = OpenInput(flags);
@@ -210,7 +210,11 @@ int Run(const Flags& flags) {
   Progress progress(!flags.quiet && (file || !isatty(STDOUT_FILENO)), "completions");
   CompletionWriter writer(flags.format, reader, output, progress);
   const RunOptions run = {
-      .num_threads = num_threads, .kv = KvFrom(flags.kv), .stop = &StopFlag(), .wake_next = [] { RequestStop(); }};
+      .num_threads = num_threads,
+      .kv = KvFrom(flags.kv),
+      .stop = &StopFlag(),
+      .wake_next = [] { RequestStop(); },
+      .on_fewer_threads = OnFewerThreads(num_threads, flags.quiet)};
   const auto began = std::chrono::steady_clock::now();
   if (one && flags.format == "text" && isatty(STDOUT_FILENO)) {
     writer.Stream(model, *source.Next(), run);

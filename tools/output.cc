@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "engine/error.h"
@@ -25,7 +26,12 @@ constexpr size_t kFullBatch = size_t{64} << 10;
 
 }  // namespace
 
-Output::Output(int fd, std::string name) : fd_(fd), name_(std::move(name)), thread_([this] { Run(); }) {}
+Output::Output(int fd, std::string name) : fd_(fd), name_(std::move(name)) {
+  try {
+    thread_ = std::thread([this] { Run(); });
+  } catch (const std::system_error&) {  // the system refuses threads: Write itself writes
+  }
+}
 
 Output::~Output() {
   {
@@ -37,6 +43,7 @@ Output::~Output() {
 }
 
 void Output::Write(std::string_view bytes) {
+  if (!thread_.joinable()) return WriteAll(bytes);
   std::unique_lock lock(mutex_);
   room_.wait(lock, [&] { return error_ || waiting_.size() < kMostWaiting; });
   if (error_) std::rethrow_exception(error_);

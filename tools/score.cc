@@ -171,7 +171,7 @@ int Run(const Flags& flags) {
   if (flags.document && !flags.input_format.empty()) {
     throw UsageError("--input-format: expected it without --document, which reads the file as one text");
   }
-  const int num_threads = ThreadsFrom(flags);
+  int num_threads = ThreadsFrom(flags);
   ApplyTarget(flags);
   TextReader reader(flags);
   const Model model = Model::Open(flags.model);
@@ -208,7 +208,11 @@ int Run(const Flags& flags) {
   Printer printer(flags, reader, output, progress);
   const auto began = std::chrono::steady_clock::now();
   const RunOptions options = {
-      .num_threads = num_threads, .kv = KvFrom(flags.kv), .stop = &StopFlag(), .wake_next = [] { RequestStop(); }};
+      .num_threads = num_threads,
+      .kv = KvFrom(flags.kv),
+      .stop = &StopFlag(),
+      .wake_next = [] { RequestStop(); },
+      .on_fewer_threads = OnFewerThreads(num_threads, flags.quiet)};
   uint64_t num_written = 0;
   ScoreAll(model, options, next, [&](const ScoreRequest& request, Score&& score) {
     printer.Print(request, score);
