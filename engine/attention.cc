@@ -107,7 +107,7 @@ Attention Attend(const Model& model, std::span<const TokenId> text, const RunOpt
   const ModelConfig& config = model.config();
   Attention attention{text.size(), config.num_layers, config.num_heads, {}, {}};
   attention.weights = WeightsBuffer(config, text.size());
-  const Team team(options.num_threads);
+  const Team team(options);
   team.Execute([&] {
     TextPass pass(model, &team, options.kv);
     pass.Read(text, 0, attention.weights.data());

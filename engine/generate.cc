@@ -65,7 +65,7 @@ Completion Generate(const Model& model, const GenerateRequest& request,
       },
       [&](uint64_t, GenerateRequest&&, Completion&& completion) { result = std::move(completion); },
       [&] { return options.Abandoned(); }};
-  const Team team(options.num_threads);
+  const Team team(options);
   team.Execute([&] { Group(model, team, 1, options.kv, queue, on_text ? &on_text : nullptr).Run(); });
   return result;
 }
@@ -83,12 +83,13 @@ LaneUse GenerateAll(const Model& model, const RunOptions& options,
   };
   // Completions of different lengths finish out of order: a few groups' worth may wait.
   Queue queue(next_checked, emit, options, layout.num_groups, 8 * lanes);
-  const Team team(options.num_threads);
+  const bool alone = !queue.has_reader();
+  const Team team(options, alone);
   std::vector<LaneUse> uses(layout.num_groups);
-  team.Grow(layout.num_groups, [&](size_t i, const std::function<void()>& grow) {
+  team.Grow(alone ? 1 : layout.num_groups, [&](size_t i, const std::function<size_t()>& grow) {
     const Group::Queue view{[&](size_t held) {
                               auto item = queue.Take(held);
-                              if (queue.has_ready()) grow();
+                              if (queue.has_ready()) queue.SetWorkers(grow());
                               return item;
                             },
                             [&](uint64_t number, GenerateRequest&& request, Completion&& completion) {
@@ -102,7 +103,7 @@ LaneUse GenerateAll(const Model& model, const RunOptions& options,
       queue.Abort(std::current_exception());
     }
   });
-  queue.Rethrow();
+  queue.Finish();
   LaneUse use;
   for (const LaneUse& one : uses) use = {use.steps + one.steps, use.busy + one.busy};
   return use;

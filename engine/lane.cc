@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/fail.h"
+#include "engine/float_control.h"
 #include "engine/utf8.h"
 
 namespace octavo {
@@ -71,7 +72,10 @@ bool Lane::Print(TokenId token, float log_probability) {
 }
 
 void Lane::Show(size_t end) {
-  if (end > shown_) (*on_text_)(std::string_view(completion_.text).substr(shown_, end - shown_));
+  if (end > shown_) {
+    const DefaultFloatControl control;
+    (*on_text_)(std::string_view(completion_.text).substr(shown_, end - shown_));
+  }
   shown_ = std::max(shown_, end);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -13,15 +14,18 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "engine/float_control.h"
 #include "engine/run_options.h"
 
 namespace octavo {
 
-// A thread of its own waits for input, so that what is there is worked on while a pipe is silent. Finished results wait for those before
-// them, and no request is read that is more than `window` ahead of the oldest unfinished one, so memory is bounded.
+// A thread of its own waits for input, so that what is there is worked on while a pipe is silent. Finished results wait for those before them,
+// and no request is read that is more than `window` ahead of the oldest unfinished one, so memory is bounded. Where the system refuses that
+// thread, one worker alone reads a request whenever it holds none.
 template <typename Request, typename Result>
 class OrderedQueue {
  public:
@@ -35,25 +39,25 @@ class OrderedQueue {
 
   // All arguments must outlive the queue. `num_workers` share what there is fairly.
   OrderedQueue(const Next& next, const Emit& emit, const RunOptions& options, size_t num_workers, size_t window)
-      : next_(next), emit_(emit), options_(options), num_workers_(num_workers), window_(window), reader_([this] {
-          ReadAll();
-        }) {}
-
-  // The reader may be waiting for input that nobody wants any more.
-  ~OrderedQueue() {
-    {
-      const std::lock_guard lock(mutex_);
-      End(nullptr);
+      : next_(next), emit_(emit), options_(options), num_workers_(num_workers), window_(window) {
+    try {
+      reader_ = std::thread([this] { ReadAll(); });
+    } catch (const std::system_error&) {
+      const DefaultFloatControl control;
+      if (options.on_fewer_threads) options.on_fewer_threads(1, "no thread could be started beside the first");
     }
-    if (!reader_done_ && options_.wake_next) options_.wake_next();
-    reader_.join();
   }
+
+  ~OrderedQueue() { EndReader(); }
+
+  // Whether there may be more than one worker.
+  bool has_reader() const { return reader_.joinable(); }
 
   // The next request for a worker that is busy with `held` of them; nullopt when there is none for it now, or, for who holds none and waits,
   // none any more.
   std::optional<Item> Take(size_t held) {
     std::unique_lock lock(mutex_);
-    if (held == 0) changed_.wait(lock, [&] { return ended_ || Stopped() || !ready_.empty(); });
+    if (held == 0) WaitForRequest(lock);
     if (failed_ || Stopped() || ready_.empty()) return std::nullopt;
     // As many for each worker, so that a few requests do not all go to the first who asks.
     const size_t share = (static_cast<size_t>(taken_ - returned_) + ready_.size() + num_workers_ - 1) / num_workers_;
@@ -67,6 +71,12 @@ class OrderedQueue {
   bool has_ready() {
     const std::lock_guard lock(mutex_);
     return !failed_ && !Stopped() && !ready_.empty();
+  }
+
+  // How many workers there are.
+  void SetWorkers(size_t num_workers) {
+    const std::lock_guard lock(mutex_);
+    num_workers_ = num_workers;
   }
 
   void Put(uint64_t number, Request&& request, Result&& result) {
@@ -101,8 +111,10 @@ class OrderedQueue {
   // Whether the run has failed, so that nothing more will be handed over.
   bool failed() const { return failed_; }
 
-  // Throws what next, emit or a worker threw.
-  void Rethrow() const {
+  // When all workers are done: throws what next, emit or a worker threw, the first of it.
+  void Finish() {
+    EndReader();
+    const std::lock_guard lock(mutex_);
     if (error_) std::rethrow_exception(error_);
   }
 
@@ -115,6 +127,7 @@ class OrderedQueue {
   bool Stopped() const { return options_.stop && options_.stop->load(std::memory_order_relaxed); }
 
   std::exception_ptr EmitOne(Done& done) const {
+    const DefaultFloatControl control;
     try {
       emit_(done.request, std::move(done.result));
     } catch (...) {
@@ -123,31 +136,67 @@ class OrderedQueue {
     return nullptr;
   }
 
+  // Until there is a request, or none will come. A stop is looked for now and then: who sets it need not know of this queue.
+  void WaitForRequest(std::unique_lock<std::mutex>& lock) {
+    constexpr std::chrono::milliseconds kLookForStop{50};
+    const auto over = [&] { return ended_ || Stopped() || !ready_.empty(); };
+    while (!over()) {
+      if (!has_reader()) {
+        ReadOne(lock);
+      } else if (options_.stop) {
+        changed_.wait_for(lock, kLookForStop);
+      } else {
+        changed_.wait(lock);
+      }
+    }
+  }
+
+  // Reads without the lock.
+  void ReadOne(std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    std::optional<Request> request;
+    std::exception_ptr error;
+    try {
+      const DefaultFloatControl control;
+      request = next_();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (error || !request) return End(std::move(error));
+    try {
+      ready_.push_back(std::move(*request));
+    } catch (...) {
+      return End(std::current_exception());
+    }
+    changed_.notify_all();
+  }
+
   // The reader's thread: until the input ends or something fails.
   void ReadAll() {
     std::unique_lock lock(mutex_);
     while (!ended_ && !Stopped()) {
-      lock.unlock();
-      std::optional<Request> request;
-      std::exception_ptr error;
-      try {
-        request = next_();
-      } catch (...) {
-        error = std::current_exception();
-      }
-      lock.lock();
-      if (error || !request) {
-        End(std::move(error));
-        break;
-      }
-      ready_.push_back(std::move(*request));
-      changed_.notify_all();
+      ReadOne(lock);
       if (num_ahead() < window_) continue;
       // Goes on when a quarter of the window is free, not for each request: a thread woken for every text cost 5% of the time of `tiny`.
       room_.wait(lock, [&] { return ended_ || Stopped() || has_room(); });
     }
     reader_done_ = true;
     changed_.notify_all();
+  }
+
+  // The reader may be waiting for input that nobody wants any more.
+  void EndReader() {
+    {
+      const std::lock_guard lock(mutex_);
+      End(nullptr);
+    }
+    if (!reader_.joinable()) return;
+    if (!reader_done_ && options_.wake_next) {
+      const DefaultFloatControl control;
+      options_.wake_next();
+    }
+    reader_.join();
   }
 
   // No more requests; with an error, no more output either.
@@ -166,7 +215,8 @@ class OrderedQueue {
   const Next& next_;
   const Emit& emit_;
   const RunOptions& options_;
-  const size_t num_workers_, window_;
+  size_t num_workers_;
+  const size_t window_;
   std::mutex mutex_;
   std::condition_variable changed_, room_;  // for the workers; for the reader
   std::deque<Request> ready_;

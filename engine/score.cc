@@ -100,7 +100,7 @@ void CheckStride(const Model& model, size_t stride) {
 
 Score ScoreText(const Model& model, const ScoreRequest& request, const RunOptions& options) {
   Passes passes = MakePasses(model, options.kv);
-  const Team team(options.num_threads);
+  const Team team(options);
   std::optional<Score> score;
   team.Execute([&] { score = ScoreWith(passes, team, model, request, options); });
   return score ? *std::move(score) : Score{{}, 0, "the run was abandoned before the text was scored"};
@@ -112,13 +112,14 @@ void ScoreAll(const Model& model, const RunOptions& options, const std::function
   const size_t num_workers = static_cast<size_t>(options.num_threads), context = model.config().context_length;
   Passes passes = MakePasses(model, options.kv);
   OrderedQueue<ScoreRequest, Score> queue(next, emit, options, num_workers, 64 * num_workers);
-  const Team team(options.num_threads);
-  team.Grow(num_workers, [&](size_t, const std::function<void()>& grow) {
+  const bool alone = !queue.has_reader();
+  const Team team(options, alone);
+  team.Grow(alone ? 1 : num_workers, [&](size_t, const std::function<size_t()>& grow) {
     try {
       while (auto item = queue.Take(0)) {
         // A long text is worth the threads, which others will need that come meanwhile.
         const double windows = 1 + static_cast<double>(item->request.text.size()) / static_cast<double>(context);
-        if (queue.has_ready() || windows * WindowSeconds(model.config()) > kLongSeconds) grow();
+        if (queue.has_ready() || windows * WindowSeconds(model.config()) > kLongSeconds) queue.SetWorkers(grow());
         std::optional<Score> score = ScoreWith(passes, team, model, item->request, options);
         if (!score) return queue.Abort(nullptr);  // no more requests; others may wait for some
         queue.Put(item->number, std::move(item->request), *std::move(score));
@@ -127,7 +128,7 @@ void ScoreAll(const Model& model, const RunOptions& options, const std::function
       queue.Abort(std::current_exception());
     }
   });
-  queue.Rethrow();
+  queue.Finish();
 }
 
 }  // namespace octavo

@@ -126,14 +126,14 @@ void CheckFiles(const Flags& flags) {
 
 int Run(const Flags& flags) {
   if (flags.force && flags.html.empty()) throw UsageError("--force: expected it with --html FILE");
-  const int num_threads = ThreadsFrom(flags);
+  int num_threads = ThreadsFrom(flags);
   ApplyTarget(flags);
   CheckFiles(flags);
   const Model model = Model::Open(flags.model);
   CheckNumber("--layer", flags.layer, model.config().num_layers, "layer");
   CheckNumber("--head", flags.head, model.config().num_heads, "head");
   const std::vector<TokenId> ids = ReadText(model, flags);
-  const Attention attention = Attend(model, ids, {.num_threads = num_threads});
+  const Attention attention = Attend(model, ids, {.num_threads = num_threads, .on_fewer_threads = OnFewerThreads(num_threads, flags.quiet)});
   std::string text;
   for (const TokenId id : ids) text += model.vocabulary().text(id);
 

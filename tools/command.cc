@@ -157,6 +157,13 @@ int ThreadsFrom(const CommonFlags& flags) {
   }
 }
 
+FewerThreads OnFewerThreads(int& num_threads, bool quiet) {
+  return [&num_threads, quiet](int count, std::string_view what) {
+    num_threads = count;
+    if (!quiet) Complain("{}; the results are the same, only slower", what);
+  };
+}
+
 void ApplyTarget(const std::string& name, bool quiet) {
   try {
     SelectTarget(name);

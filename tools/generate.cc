@@ -230,7 +230,7 @@ void WriteCompletions(const Model& model, const RunOptions& options, RequestSour
 int Run(const Flags& flags) {
   const RunMode mode = ModeFrom(flags);
   const GenerateOptions options = OptionsFrom(flags);
-  const int num_threads = ThreadsFrom(flags);
+  int num_threads = ThreadsFrom(flags);
   ApplyTarget(flags);
   CheckFiles(flags);
   std::vector<std::string> prompts = Unescape(flags.prompts, flags.escape, "--prompt");
@@ -268,6 +268,7 @@ int Run(const Flags& flags) {
       .stop = &StopFlag(),
       .abandon = &AbandonFlag(),
       .wake_next = [] { RequestStop(); },
+      .on_fewer_threads = OnFewerThreads(num_threads, flags.quiet),
   };
   const auto began = std::chrono::steady_clock::now();
   if (streams) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "engine/utf8.h"
@@ -22,11 +23,12 @@ constexpr size_t kFullBatch = size_t{64} << 10;
 }  // namespace
 
 Output::Output(int fd, std::string name, std::function<void(std::string_view)> wrote)
-    : fd_(fd),
-      name_(std::move(name)),
-      to_terminal_(isatty(fd)),
-      wrote_(std::move(wrote)),
-      thread_([this] { Run(); }) {}
+    : fd_(fd), name_(std::move(name)), to_terminal_(isatty(fd)), wrote_(std::move(wrote)) {
+  try {
+    thread_ = std::thread([this] { Run(); });
+  } catch (const std::system_error&) {  // the system refuses threads: Write itself writes
+  }
+}
 
 Output::~Output() {
   {
@@ -38,12 +40,23 @@ Output::~Output() {
 }
 
 void Output::Write(std::string_view bytes) {
+  if (to_terminal_) return WriteEscaped(EscapeForTerminal(bytes));
+  WriteEscaped(bytes);
+}
+
+void Output::WriteEscaped(std::string_view bytes) {
+  if (!thread_.joinable()) return WriteNow(bytes);
   std::unique_lock lock(mutex_);
   room_.wait(lock, [&] { return error_ || waiting_.size() < kMostWaiting; });
   if (error_) std::rethrow_exception(error_);
   const size_t before = waiting_.size(), enough = pausing_ ? kFullBatch : 1;
-  waiting_ += to_terminal_ ? EscapeForTerminal(bytes) : std::string(bytes);
+  waiting_ += bytes;
   if (before < enough && waiting_.size() >= enough) wake_.notify_one();
+}
+
+void Output::WriteNow(std::string_view bytes) const {
+  WriteAll(fd_, bytes, name_);
+  if (wrote_) wrote_(bytes);
 }
 
 void Output::Flush() {
@@ -74,8 +87,7 @@ void Output::Run() {
     lock.unlock();
     std::exception_ptr error;
     try {
-      WriteAll(fd_, batch, name_);
-      if (wrote_) wrote_(batch);
+      WriteNow(batch);
     } catch (...) {
       error = std::current_exception();
     }

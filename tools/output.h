@@ -15,7 +15,8 @@ namespace octavo::tools {
 
 // Writes records in order on a thread of its own, so that a slow disk does not hold up the computing: the first at once, what follows together,
 // within 5 ms or when nothing more is on its way. (A thread woken for every record took the CPU from the computing where both shared one.) When
-// writing fails, the run is asked to stop and to drop what is in hand.
+// writing fails, the run is asked to stop and to drop what is in hand. Where the system refuses the thread, each record is written when it is
+// handed over.
 class Output {
  public:
   // `fd` must stay open; `name` stands in messages. Where it is a terminal, controls are escaped (see EscapeForTerminal). `wrote`, if there is one,
@@ -36,6 +37,8 @@ class Output {
 
  private:
   void Run();
+  void WriteEscaped(std::string_view bytes);
+  void WriteNow(std::string_view bytes) const;
 
   const int fd_;
   const std::string name_;

@@ -172,7 +172,7 @@ int Run(const Flags& flags) {
   if (flags.document && !flags.input_format.empty()) {
     throw UsageError("--input-format: expected it without --document, which reads the file as one text");
   }
-  const int num_threads = ThreadsFrom(flags);
+  int num_threads = ThreadsFrom(flags);
   ApplyTarget(flags);
   InputFiles inputs;
   inputs.Add(flags.file, "score");
@@ -218,6 +218,7 @@ int Run(const Flags& flags) {
       .stop = &StopFlag(),
       .abandon = &AbandonFlag(),
       .wake_next = [] { RequestStop(); },
+      .on_fewer_threads = OnFewerThreads(num_threads, flags.quiet),
   };
   uint64_t num_written = 0;
   ScoreAll(model, options, next, [&](const ScoreRequest& request, Score&& score) {

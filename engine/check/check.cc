@@ -80,7 +80,9 @@ std::vector<Row> Run(const Options& options, const std::function<void(const Row&
     for (const std::string& target : targets) {
       UseTarget(target);
       rows.push_back(RunFamily(family, target, options, hashes[HasFusedMultiplyAdd(target)]));
-      if (on_row) on_row(rows.back());
+      if (!on_row) continue;
+      const DefaultFloatControl undone;
+      on_row(rows.back());
     }
   }
   UseBestTarget();
