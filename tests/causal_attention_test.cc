@@ -5,7 +5,9 @@
 #include <limits>
 #include <vector>
 
+#include "engine/check/case.h"
 #include "engine/check/guarded.h"
+#include "kernels/causal_attention.h"
 #include "kernels/reference/causal_attention.h"
 #include "kernels/reference/decode_attention.h"
 #include "tests/testing/compare.h"
@@ -23,10 +25,12 @@ struct Shape {
   size_t width() const { return heads * head_size; }
 };
 
-// Lengths and head sizes around the lane counts, and the shapes of the models M8, M64, MODD, one head of 33, heads of 1 and 4.
+// Lengths and head sizes around the lane counts, and the shapes of the models M8, M64, MODD, one head of 33, heads of 1 and 4; heads and a
+// length of models that users bring.
 constexpr Shape kShapes[] = {{1, 1, 1, 1},   {2, 2, 3, 1},   {3, 8, 2, 8},  {1, 64, 4, 16},
                              {2, 33, 3, 12}, {1, 17, 1, 33}, {2, 12, 5, 4}, {1, 31, 2, 15},
-                             {1, 15, 1, 9},  {1, 129, 2, 3}, {5, 7, 2, 16}, {2, 65, 1, 2}};
+                             {1, 15, 1, 9},  {1, 129, 2, 3}, {5, 7, 2, 16}, {2, 65, 1, 2},
+                             {1, 20, 2, 64}, {1, 9, 1, 80},  {1, 10, 1, 96}, {1, 7, 2, 128}, {1, 300, 1, 2}};
 
 std::string Text(const Shape& shape) {
   return fmt::format("rows {}, length {}, heads {}, head size {}", shape.rows, shape.length, shape.heads,
@@ -133,6 +137,18 @@ TYPED_TEST(Attention, DividesByTheRootOfTheHeadSize) {
   constexpr double kBound = 8 * std::numeric_limits<TypeParam>::epsilon();
   EXPECT_TRUE(Within(result.weights, std::vector{1.0, 0.0, 0.25, 0.75}, kBound));
   EXPECT_TRUE(Within(result.out, std::vector<double>{1, 0, 0, 0, 4, 0, 0, 0}, kBound));
+}
+
+// The same for every size that a head may have.
+TYPED_TEST(Attention, DividesByTheRootOfAnyHeadSize) {
+  for (const size_t size : {1, 2, 9, 16, 48, 49, 64, 80, 96, 128, 256}) {
+    SCOPED_TRACE(size);
+    std::vector<TypeParam> qkv(2 * 3 * size, 0);
+    qkv[3 * size] = 1;                                                                                // q of position 1
+    qkv[4 * size] = static_cast<TypeParam>(std::sqrt(static_cast<long double>(size)) * std::log(3.0L));  // its key
+    const Result<TypeParam> result = Causal(qkv, {1, 2, 1, size});
+    EXPECT_TRUE(Within(result.weights, std::vector{1.0, 0.0, 0.25, 0.75}, 8 * std::numeric_limits<TypeParam>::epsilon()));
+  }
 }
 
 TYPED_TEST(Attention, EqualScoresAverage) {
@@ -250,6 +266,33 @@ TYPED_TEST(Attention, DecodeEqualsCausal) {
 }
 
 TEST(VectorKernel, AgreesWithTheReferenceOnEveryTarget) { ExpectVectorKernel("causal_attention"); }
+
+TEST(VectorKernel, HasLargeHeadsAndLongTexts) { ExpectLargeAttention(check::CheckCausalAttention); }
+
+// A product that underflows leaves a sum of -0, with fused multiply-add, and what the mask keeps from a row must leave even that as it is: so
+// does decoding, which has no mask. Row 1 reads keys 0 and 1, of which the first weighs most; what stands behind does not count.
+TEST(VectorKernel, TheMaskKeepsMinusZero) {
+  constexpr size_t kLength = 16;
+  for (const std::string& target : RunnableTargets()) {
+    SCOPED_TRACE(target);
+    UseTarget(target);
+    check::Panels qkv(kLength, 3), out(kLength, 1);
+    for (size_t t = 0; t < kLength; ++t) {
+      qkv.at(t, 0) = 1;
+      qkv.at(t, 1) = t == 0 ? 3.0f : 0.0f;
+      qkv.at(t, 2) = t == 0 ? 0.0f : -0x1p-149f;
+    }
+    Guarded<float> scratch(PanelFloats(kLength, kPanelRows), kPanelAlignment);
+    CausalAttention(qkv.data(), kLength, 0, 1, 1, out.data(), nullptr, scratch.data());
+    EXPECT_EQ(out.at(0, 0), 0);
+    EXPECT_FALSE(std::signbit(out.at(0, 0)));
+    for (size_t t = 1; t < kLength; ++t) {
+      EXPECT_EQ(out.at(t, 0), 0);
+      EXPECT_EQ(std::signbit(out.at(t, 0)), HasFusedMultiplyAdd(target)) << "row " << t;
+    }
+  }
+  UseBestTarget();
+}
 
 }  // namespace
 }  // namespace octavo::test

@@ -9,7 +9,7 @@
 namespace octavo::test {
 namespace {
 
-constexpr size_t kNumKernels = 10;  // with whole models
+constexpr size_t kNumKernels = 11;  // with whole models and the promise
 
 const Arguments kCheck = {"check", "--model", Golden("m8.safetensors"), "--cases", "1"};
 const Arguments kJson = kCheck + Arguments{"--format", "json"};
@@ -54,7 +54,7 @@ TEST(Check, JsonHasItsKeysInOrder) {
     for (const auto& [key, value] : row.items()) keys.push_back(key);
     EXPECT_EQ(keys, (std::vector<std::string>{"kernel", "target", "cases", "worst_share_of_bound", "same_bits",
                                               "passed", "failure"}));
-    EXPECT_EQ(row.at("cases"), 2);
+    EXPECT_EQ(row.at("cases"), row.at("kernel") == "promise" ? 11 : 2);
     EXPECT_TRUE(row.at("worst_share_of_bound").get<double>() <= 1) << row;
     EXPECT_EQ(row.at("same_bits"), true);
     EXPECT_EQ(row.at("passed"), true);
@@ -84,6 +84,20 @@ TEST(Check, ATargetThatIsNotThereEndsItBeforeItBegins) {
   const Arguments second = {"--target", RunnableTargets().front(), "--target", "foo"};
   ExpectOneMessage(RunOctavo(kCheck + second), 2, "--target: target 'foo'");
   ExpectOneMessage(RunOctavo(kCheck, Variable("foo")), 2, "octavo: OCTAVO_TARGET: target 'foo'");
+}
+
+// The last row of each target, and nothing on the command line changes it.
+TEST(Check, ThePromiseClosesTheTable) {
+  const std::vector<std::string> targets = RunnableTargets();
+  const auto last = [&](const std::vector<Json>& rows) {
+    return std::vector<Json>(rows.end() - static_cast<std::ptrdiff_t>(targets.size()), rows.end());
+  };
+  const std::vector<Json> rows = last(Rows({}));
+  for (size_t i = 0; i < targets.size(); ++i) {
+    EXPECT_EQ(rows[i].at("kernel"), "promise");
+    EXPECT_EQ(rows[i].at("target"), targets[i]);
+  }
+  EXPECT_EQ(last(Rows({"--cases", "2", "--seed", "9", "--model", "tiny"})), rows);
 }
 
 TEST(Check, QuietTakesNothingFromTheResult) {

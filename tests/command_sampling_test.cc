@@ -1,4 +1,5 @@
 // octavo generate: same seed, same text; parts of runs; seeds of prompts; and the edges of temperature, top-k and top-p.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -150,11 +151,20 @@ TEST(Cuts, ThatKeepAllChangeNothing) {
                                                       {"--top-k", "5"},
                                                       {"--top-k", "6"},
                                                       {"--top-k", "100000"},
+                                                      {"--top-k", "2147483649"},
+                                                      {"--top-k", "4294967297"},
+                                                      {"--top-k", "18446744073709551615"},
                                                       {"--top-p", "1"},
                                                       {"--top-p", "1.0"},
                                                       {"--temperature", "1"}}) {
     EXPECT_EQ(TextsOf(arguments + same), all) << Show(same);
   }
+  // The same from a file of prompts.
+  const Arguments from_file = arguments + Arguments{"--prompts", "-", "--input-format", "jsonl"};
+  for (const char* k : {"0", "5", "4294967297", "18446744073709551615"}) {
+    EXPECT_EQ(TextsOf(from_file, fmt::format("{{\"prompt\":\"\",\"top_k\":{}}}\n", k)), all) << k;
+  }
+  EXPECT_NE(TextsOf(from_file, "{\"prompt\":\"\",\"top_k\":1}\n"), all);
   EXPECT_NE(TextsOf(arguments + Arguments{"--top-k", "2"}), all);
   EXPECT_NE(TextsOf(arguments + Arguments{"--top-p", "0.6"}), all);
   EXPECT_NE(TextsOf(arguments + Arguments{"--temperature", "0.7"}), all);

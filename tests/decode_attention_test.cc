@@ -22,6 +22,8 @@ namespace {
 
 TEST(VectorKernel, AgreesWithTheReferenceOnEveryTarget) { ExpectVectorKernel("decode_attention"); }
 
+TEST(VectorKernel, HasLargeHeadsAndLongTexts) { ExpectLargeAttention(check::CheckDecodeAttention); }
+
 // A lane that holds NaN everywhere, also in the slots that it reads, does not disturb its neighbours.
 TEST(VectorKernel, LanesDoNotMix) {
   constexpr size_t kSlots = 5, kSize = 3, kFloats = kSlots * kSize * kPanelRows, kBad = 6;

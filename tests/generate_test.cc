@@ -185,10 +185,14 @@ TEST(Draws, TopKAndTopPReachTheSampler) {
   greedy.options.sampling.temperature = 0;
   one.options.sampling.top_k = 1;
   small.options.sampling.top_p = 1e-9;
-  all.options.sampling.top_k = 100'000;
   EXPECT_EQ(Generate(model, one).text, Generate(model, greedy).text);
   EXPECT_EQ(Generate(model, small).text, Generate(model, greedy).text);
-  EXPECT_EQ(Generate(model, all).text, Generate(model, Request(model, "abc", 40)).text);
+  // Off, and what no vocabulary reaches, also beyond 32 bits.
+  for (const uint64_t k : {uint64_t{5}, uint64_t{100'000}, (uint64_t{1} << 31) + 1, (uint64_t{1} << 32) + 1,
+                           (uint64_t{1} << 33) + 2, ~uint64_t{0}}) {
+    all.options.sampling.top_k = k;
+    EXPECT_EQ(Generate(model, all).text, Generate(model, Request(model, "abc", 40)).text) << k;
+  }
   EXPECT_NE(Generate(model, greedy).text, Generate(model, all).text);
 }
 
@@ -242,16 +246,17 @@ TEST(Errors, PassThroughInOrder) {
   }
 }
 
-// A model whose logits overflow float at its third character.
-Model OverflowingModel() {
+// A model whose logits overflow float at its third character: that of `letter` does, upwards or downwards.
+Model OverflowingModel(size_t letter, float weight) {
   const Model model = ScriptedModel("\nabc", "abcabcab");
   Weights weights = model.weights();
-  weights.lm_head[2 * 4 + 3] = 3e38f;
+  weights.lm_head[2 * 4 + letter] = weight;
+  // Feature 2 is a spike of 2.6 there and -0.4 elsewhere, where the letter must not become the likeliest.
+  if (weight < 0) weights.ln_f.bias[2] = 1;
   return BuildModel(model.config(), model.vocabulary().entries(), std::move(weights));
 }
 
-TEST(Errors, LogitsThatAreNotFiniteEndTheRecord) {
-  const Model model = OverflowingModel();
+void ExpectErrorAtTheThird(const Model& model) {
   for (const double temperature : {0.0, 1.0}) {
     std::vector<GenerateRequest> requests;
     for (const uint64_t max_chars : {2, 8, 2}) {
@@ -268,6 +273,12 @@ TEST(Errors, LogitsThatAreNotFiniteEndTheRecord) {
       EXPECT_EQ(completions[i].error, "");
     }
   }
+}
+
+TEST(Errors, LogitsThatAreNotFiniteEndTheRecord) {
+  ExpectErrorAtTheThird(OverflowingModel(3, 3e38f));
+  // One that is drawn by no means: -infinity alone would be no worse than a probability of 0.
+  ExpectErrorAtTheThird(OverflowingModel(0, -3e38f));
 }
 
 TEST(Errors, NaNInsideOfTheModelIsNoText) {

@@ -88,6 +88,12 @@ TYPED_TEST(LayerNorm, EveryWidth) {
   for (const size_t width : OddSizes()) this->Check(Random(width).Floats(3 * width, -4, 4), width, kEpsilon, width);
 }
 
+TYPED_TEST(LayerNorm, EveryEpsilon) {
+  for (const float epsilon : {0.0f, 1e-12f, 1e-6f, 1e-5f, 1e-3f, 0.5f, 100.0f}) {
+    for (const size_t width : {3, 36, 128}) this->Check(Random(width).Floats(3 * width, -2, 2), width, epsilon, width);
+  }
+}
+
 // One pass over x and x² would leave nothing of the variance here.
 TYPED_TEST(LayerNorm, LargeOffset) {
   for (const size_t width : {7, 16, 33, 384}) {

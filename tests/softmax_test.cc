@@ -1,12 +1,16 @@
 // Softmax and log-softmax against exponentials in long double without the largest subtracted, and where that would overflow.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "engine/check/case.h"
 #include "engine/check/guarded.h"
 #include "kernels/reference/softmax.h"
+#include "kernels/softmax.h"
 #include "tests/testing/compare.h"
 
 #include "tests/testing/random.h"
@@ -116,6 +120,35 @@ TYPED_TEST(Softmax, RowsDoNotMix) {
 }
 
 TEST(VectorKernel, AgreesWithTheReferenceOnEveryTarget) { ExpectVectorKernel("softmax"); }
+
+// Whatever is not finite, wherever it stands and whichever id is asked for: the row has no log-probability, and its neighbours have theirs.
+// An infinity below would by itself only be a probability of 0.
+TEST(VectorKernel, ARowThatIsNotFiniteHasNoLogProbability) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr size_t kCount = 11, kBad = 6;
+  for (const std::string& target : RunnableTargets()) {
+    SCOPED_TRACE(target);
+    UseTarget(target);
+    check::Panels x(Random(6).Floats(kPanelRows * kCount, -4, 4), kPanelRows, kCount);
+    std::vector<int32_t> ids(kPanelRows);
+    std::vector<float> clean(kPanelRows), spoilt(kPanelRows);
+    for (int32_t id = 0; id < static_cast<int32_t>(kCount); ++id) {
+      std::fill(ids.begin(), ids.end(), id);
+      LogProbabilityOf(x.data(), kPanelRows, kCount, ids.data(), clean.data());
+      for (const float bad : {-kInfinity, kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
+        for (size_t at = 0; at < kCount; ++at) {
+          const float before = std::exchange(x.at(kBad, at), bad);
+          LogProbabilityOf(x.data(), kPanelRows, kCount, ids.data(), spoilt.data());
+          x.at(kBad, at) = before;
+          EXPECT_TRUE(std::isnan(spoilt[kBad])) << bad << " at " << at << ", id " << id;
+          spoilt[kBad] = clean[kBad];
+          EXPECT_TRUE(SameBits(spoilt, clean));
+        }
+      }
+    }
+  }
+  UseBestTarget();
+}
 
 }  // namespace
 }  // namespace octavo::test

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <iterator>
 
 #include "engine/check/case.h"
 #include "kernels/attention_bound.h"
@@ -53,13 +54,39 @@ void ComparePosition(const std::vector<double>& table, size_t t, size_t heads, s
   }
 }
 
+// Mostly small, which finds remainders; sometimes heads of the sizes that GPT-2 and its kin have, sometimes long.
+AttentionShape RandomAttentionShape(Random& random) {
+  switch (random.Below(16)) {
+    case 0:
+      return {random.Size(48), random.Between(1, 2), kLargeHeads[random.Below(std::size(kLargeHeads))]};
+    case 1:
+      return {random.Between(71, 300), 1, random.Size(16)};
+    default:
+      return {random.Size(70), random.Between(1, 4), random.Size(34)};
+  }
+}
+
+// Row-major q | k | v of `length` positions. One in eight has values so small that their products with weights underflow, to -0 too.
+std::vector<float> RandomTable(Random& random, size_t length, const AttentionShape& shape) {
+  const size_t width = shape.num_heads * shape.head_size;
+  std::vector<float> table = random.Hostile(length * 3 * width, 1.0 / std::sqrt(static_cast<double>(shape.head_size)));
+  if (random.Below(8) > 0) return table;
+  for (size_t t = 0; t < length; ++t) {
+    for (size_t f = 2 * width; f < 3 * width; ++f)
+      table[t * 3 * width + f] = random.Bits() % 2 ? -0x1p-149f : static_cast<float>(random.Below(2)) * 0x1p-148f;
+  }
+  return table;
+}
+
 }  // namespace
 
-Outcome CheckCausalAttention(Random& random) {
+Outcome CheckCausalAttention(Random& random) { return CheckCausalAttention(random, RandomAttentionShape(random)); }
+
+Outcome CheckCausalAttention(Random& random, const AttentionShape& shape) {
   Outcome outcome;
-  const size_t length = random.Size(70), heads = random.Between(1, 4), size = random.Size(34), width = heads * size;
-  const size_t anywhere = AnyAlignment(random);
-  const std::vector<float> values = random.Hostile(length * 3 * width, 1.0 / std::sqrt(static_cast<double>(size)));
+  const auto [length, heads, size] = shape;
+  const size_t width = heads * size, anywhere = AnyAlignment(random);
+  const std::vector<float> values = RandomTable(random, length, shape);
   Panels qkv(values, length, 3 * width), out(length, width);
   Guarded<float> weights(heads * length * length, anywhere), scratch(PanelFloats(length, kPanelRows), kPanelAlignment);
   CausalAttention(qkv.data(), length, 0, heads, size, out.data(), weights.data(), scratch.data());
@@ -166,9 +193,12 @@ void CheckPairedCache(Panels& q, const DecodeCache& cache, const int32_t* length
 
 }  // namespace
 
-Outcome CheckDecodeAttention(Random& random) {
+Outcome CheckDecodeAttention(Random& random) { return CheckDecodeAttention(random, RandomAttentionShape(random)); }
+
+Outcome CheckDecodeAttention(Random& random, const AttentionShape& shape) {
   Outcome outcome;
-  const size_t slots = random.Size(70), heads = random.Between(1, 4), size = random.Size(34), width = heads * size;
+  const auto [slots, heads, size] = shape;
+  const size_t width = heads * size;
   const size_t head_stride = slots * size * kPanelRows, newest = random.Below(slots);
   Guarded<float> keys(heads * head_stride, kPanelAlignment), values(heads * head_stride, kPanelAlignment);
   Panels q(kPanelRows, width), out(kPanelRows, width);
@@ -180,7 +210,7 @@ Outcome CheckDecodeAttention(Random& random) {
   for (size_t r = 0; r < kPanelRows; ++r) {
     const size_t length = random.Between(least, slots);
     lengths[r] = static_cast<int32_t>(length);
-    texts.push_back(random.Hostile(length * 3 * width, 1.0 / std::sqrt(static_cast<double>(size))));
+    texts.push_back(RandomTable(random, length, shape));
     for (size_t t = 0; t < length; ++t) {
       const size_t place = places[newest + slots - (length - 1 - t)];
       for (size_t f = 0; f < width; ++f) {

@@ -74,9 +74,22 @@ struct Family {
 // Every kernel family, by name.
 std::span<const Family> Families();
 
+struct AttentionShape {
+  size_t length;  // positions, or slots of the cache
+  size_t num_heads, head_size;
+};
+
+// Layer norm's epsilon in configurations, from none that counts to one that rules.
+constexpr float kEpsilons[] = {1e-5f, 1e-12f, 1e-6f, 1e-3f, 0.5f};
+
+// Heads of nanoGPT's and GPT-2's models (64, 80, 128), and one between; random cases and fixed ones have them all.
+constexpr size_t kLargeHeads[] = {64, 80, 96, 128};
+
 Outcome CheckActivation(Random& random);
 Outcome CheckCausalAttention(Random& random);
+Outcome CheckCausalAttention(Random& random, const AttentionShape& shape);
 Outcome CheckDecodeAttention(Random& random);
+Outcome CheckDecodeAttention(Random& random, const AttentionShape& shape);
 Outcome CheckEmbed(Random& random);
 Outcome CheckLayerNorm(Random& random);
 Outcome CheckMatMul(Random& random);

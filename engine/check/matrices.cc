@@ -1,6 +1,7 @@
 // Cases of the matrix kernels: matmul and qkv.
 #include <algorithm>
 #include <deque>
+#include <iterator>
 
 #include "engine/check/case.h"
 #include "kernels/math_bounds.h"
@@ -109,7 +110,10 @@ Outcome CheckMatMul(Random& random) {
 
 Outcome CheckQkv(Random& random) {
   Outcome outcome;
-  const size_t rows = random.Size(70), heads = random.Between(1, 6), size = random.Size(34), width = heads * size;
+  const bool large = random.Below(16) == 0;
+  const size_t rows = random.Size(large ? 20 : 70), heads = large ? 1 : random.Between(1, 6),
+               size = large ? kLargeHeads[random.Below(std::size(kLargeHeads))] : random.Size(34),
+               width = heads * size;
   const RandomMatrix m(random, width, 3 * width);
   Panels x(random.Hostile(rows * width), rows, width), table(rows, 3 * width);
   MatMul(x.data(), rows, m.matrix, Epilogue::kStore, table.data());

@@ -33,6 +33,18 @@ ModelConfig RandomConfig(Random& random) {
   config.vocabulary_size = random.Between(8, 70);  // nor do a handful of logits
   config.inner_width = random.Bits() % 2 ? 4 * config.width : random.Between(1, 100);
   config.activation = kKinds[random.Below(std::size(kKinds))];
+  config.layer_norm_epsilon = kEpsilons[random.Below(std::size(kEpsilons))];
+  // Some have heads as large, others a context as long, as those that users bring.
+  const size_t kind = random.Below(10);
+  if (kind == 0) {
+    config.num_heads = random.Between(1, 2);
+    config.width = config.num_heads * kLargeHeads[random.Below(std::size(kLargeHeads))];
+    config.inner_width = random.Between(1, 100);
+    config.num_layers = 1;
+  } else if (kind == 1) {
+    config.context_length = random.Between(71, 300);
+    config.num_layers = 1;
+  }
   return config;
 }
 
@@ -111,13 +123,19 @@ void CheckSteps(Random& random, const Model& model, std::span<const TokenId> tex
 
 }  // namespace
 
-Model RandomModel(Random& random, ModelConfig config) {
-  if (config.inner_width == 0) config.inner_width = 4 * config.width;
+Model ModelWithWeights(const ModelConfig& config, Weights weights) {
   std::vector<std::string> entries = {"\n"};
   for (char32_t c = 0x20; entries.size() < config.vocabulary_size; ++c) {
     if (c >= 0x7F && c < 0xA1) continue;
     AppendUtf8(c, entries.emplace_back());
   }
+  StorageInfo storage{"F32", "[out, in]", false, true, 0, 0};
+  Vocabulary vocabulary(std::move(entries), config, "a model of the checks");
+  return Model(config, std::move(vocabulary), std::move(weights), storage, 0);
+}
+
+Model RandomModel(Random& random, ModelConfig config) {
+  if (config.inner_width == 0) config.inner_width = 4 * config.width;
   const size_t width = config.width;
   Weights weights;
   weights.wte = random.Floats(config.vocabulary_size * width);
@@ -130,9 +148,7 @@ Model RandomModel(Random& random, ModelConfig config) {
   }
   weights.ln_f = RandomNorm(random, width);
   weights.lm_head = RandomLinear(random, width, config.vocabulary_size).weight;
-  StorageInfo storage{"F32", "[out, in]", false, true, 0, 0};
-  Vocabulary vocabulary(std::move(entries), config, "random model");
-  return Model(config, std::move(vocabulary), std::move(weights), storage, 0);
+  return ModelWithWeights(config, std::move(weights));
 }
 
 Outcome CheckModel(Random& random, const Model& model) {

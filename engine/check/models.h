@@ -7,8 +7,10 @@
 
 namespace octavo::check {
 
-// A model with random weights, about as large as trained ones. `config` needs its sizes and activation; the vocabulary is '\n' and then
-// code points from U+0020 on.
+// A model of these parameters, whose vocabulary is '\n' and then code points from U+0020 on.
+Model ModelWithWeights(const ModelConfig& config, Weights weights);
+
+// A model with random weights, about as large as trained ones. `config` needs its sizes and activation.
 Model RandomModel(Random& random, ModelConfig config);
 
 // One case of a whole model of random odd shape: logits within 8 times the error that a plain float pass makes, the same bits from a text

@@ -1,6 +1,9 @@
 // Cases of the row-wise kernels: embed, layer norm, activation, softmax.
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 #include "engine/check/case.h"
 #include "kernels/activation.h"
@@ -17,6 +20,27 @@ namespace {
 
 // What a result below the smallest normal float may be off: denormal inputs and underflow.
 constexpr double kUnderflow = 0x1p-126;
+
+// A row with one number that is not finite, of any kind and anywhere, has no log-probability, whichever id is asked for; its neighbours keep
+// theirs.
+void CheckNotFinite(Random& random, Panels& x, const Guarded<int32_t>& ids, const Guarded<float>& chosen,
+                    Outcome& outcome) {
+  static constexpr float kKinds[] = {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                                     std::numeric_limits<float>::quiet_NaN()};
+  const size_t rows = x.num_rows(), count = x.num_features(), bad = random.Below(rows);
+  Guarded<float> again(ids.size());
+  for (const float kind : kKinds) {
+    float& at = x.at(bad, random.Below(count));
+    const float before = std::exchange(at, kind);
+    LogProbabilityOf(x.data(), rows, count, ids.data(), again.data());
+    at = before;
+    for (size_t r = 0; r < rows; ++r) {
+      if (r != bad) outcome.RequireSameBits(again[r], chosen[r], "a row that is not finite disturbs its neighbours");
+    }
+    outcome.Require(std::isnan(again[bad]), "a row that is not finite has a log-probability");
+  }
+  outcome.Require(again.Intact(), "wrote outside");
+}
 
 // Row `row` of x again, alone and among 15 others: the same bits.
 void CheckSoftmaxRowElsewhere(Random& random, Panels& x, size_t row, Panels& p, Panels& log_p, Outcome& outcome) {
@@ -68,7 +92,7 @@ Outcome CheckEmbed(Random& random) {
 Outcome CheckLayerNorm(Random& random) {
   Outcome outcome;
   const size_t rows = random.Size(40), width = random.Size(140), anywhere = AnyAlignment(random);
-  const float epsilon = random.Bits() % 2 ? 1e-5f : 1e-12f;
+  const float epsilon = kEpsilons[random.Below(std::size(kEpsilons))];
   Panels x(random.Hostile(rows * width, random.Bits() % 2 ? 1 : 100), rows, width), out(rows, width);
   const Guarded<float> gain(random.Floats(width, -2, 2), anywhere), bias(random.Floats(width), anywhere);
   LayerNorm(x.data(), rows, width, gain.data(), bias.data(), epsilon, out.data());
@@ -156,6 +180,7 @@ Outcome CheckSoftmax(Random& random) {
     outcome.Record(chosen[r]);
   }
   CheckSoftmaxRowElsewhere(random, x, random.Below(rows), p, log_p, outcome);
+  CheckNotFinite(random, x, ids, chosen, outcome);
   outcome.Require(p.Intact() && log_p.Intact() && chosen.Intact(), "wrote outside");
   return outcome;
 }

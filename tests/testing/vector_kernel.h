@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "engine/check/case.h"
 #include "engine/check/check.h"
 #include "tests/testing/targets.h"
 
@@ -32,6 +34,22 @@ inline void ExpectVectorKernel(const std::string& name, uint64_t num_cases = 200
     targets += (targets.empty() ? "" : " ") + row.target;
   }
   ::testing::Test::RecordProperty("targets", targets);
+}
+
+// The same for attention of heads as large and texts as long as in models that users bring, one case each.
+inline void ExpectLargeAttention(check::Outcome (*check)(check::Random& random, const check::AttentionShape& shape)) {
+  std::vector<check::AttentionShape> shapes = {{300, 1, 8}};
+  for (const size_t size : check::kLargeHeads) shapes.push_back({shapes.size() * 9, 1, size});
+  for (const std::string& target : RunnableTargets()) {
+    UseTarget(target);
+    for (const check::AttentionShape& shape : shapes) {
+      check::Random random(1);
+      const check::Outcome outcome = check(random, shape);
+      EXPECT_EQ(outcome.failure(), "") << target << ", length " << shape.length << ", head size " << shape.head_size;
+      EXPECT_TRUE(outcome.worst() <= 1) << outcome.worst();
+    }
+  }
+  UseBestTarget();
 }
 
 }  // namespace octavo::test
