@@ -141,6 +141,10 @@ TEST_F(DurabilityTest, BrokenAtAnyCallThenResumed) {
         std::filesystem::remove(out_);
         std::filesystem::remove(out_ + ".run");
         const RunResult result = RunOctavo(to_file_, Watched(fault));
+        if (call == std::string("write") && Counts()[call] < number) {  // records went together in fewer writes
+          EXPECT_EQ(ReadFile(out_), whole_);
+          continue;
+        }
         if (what == "kill") {
           EXPECT_EQ(result.exit_code, 128 + SIGKILL);
           for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
