@@ -56,7 +56,7 @@ void ComparePosition(const std::vector<double>& table, size_t t, size_t heads, s
 
 // Mostly small, which finds remainders; sometimes heads of the sizes that GPT-2 and its kin have, sometimes long.
 AttentionShape RandomAttentionShape(Random& random) {
-  switch (random.Below(16)) {
+  switch (random.Below(32)) {
     case 0:
       return {random.Size(48), random.Between(1, 2), kLargeHeads[random.Below(std::size(kLargeHeads))]};
     case 1:

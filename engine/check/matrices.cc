@@ -110,7 +110,7 @@ Outcome CheckMatMul(Random& random) {
 
 Outcome CheckQkv(Random& random) {
   Outcome outcome;
-  const bool large = random.Below(16) == 0;
+  const bool large = random.Below(32) == 0;
   const size_t rows = random.Size(large ? 20 : 70), heads = large ? 1 : random.Between(1, 6),
                size = large ? kLargeHeads[random.Below(std::size(kLargeHeads))] : random.Size(34),
                width = heads * size;
