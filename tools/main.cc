@@ -8,6 +8,7 @@
 #include "engine/version.h"
 #include "tools/command.h"
 #include "tools/io.h"
+#include "tools/memory.h"
 
 namespace octavo::tools {
 namespace {
@@ -112,7 +113,7 @@ int Main(const std::vector<std::string>& arguments) {
   } catch (const ClosedPipe&) {
     return kClosedPipe;
   } catch (const std::bad_alloc&) {
-    Complain("out of memory");
+    SayOutOfMemory();
     return kFailure;
   } catch (const std::exception& error) {
     Complain("{}", error.what());
@@ -123,4 +124,7 @@ int Main(const std::vector<std::string>& arguments) {
 }  // namespace
 }  // namespace octavo::tools
 
-int main(int argc, char** argv) { return octavo::tools::Main({argv + std::min(argc, 1), argv + argc}); }
+int main(int argc, char** argv) {
+  octavo::tools::PrepareForLowMemory();
+  return octavo::tools::Main({argv + std::min(argc, 1), argv + argc});
+}
