@@ -65,9 +65,14 @@ class Reader {
     std::vector<TokenId> ids;
     const Json* value = Find(key);
     if (!value) return ids;
-    for (const Json& id : value->is_array() ? *value : Json::array({*value})) {
+    const auto take = [&](const Json& id) {
       if (!id.is_number_integer()) Fail("{}: {} is {}; expected an id", where_, key, Show(id));
       if (id.is_number_unsigned() && id.get<uint64_t>() < vocabulary_size) ids.push_back(id.get<TokenId>());
+    };
+    if (value->is_array()) {
+      for (const Json& id : *value) take(id);
+    } else {
+      take(*value);
     }
     return ids;
   }
@@ -106,7 +111,8 @@ std::string_view ActivationName(ActivationKind kind) {
 }
 
 ModelConfig ParseConfig(std::string_view json, size_t vocabulary_size, std::string_view where) {
-  const Json object = ParseJson(json, where);
+  const JsonDocument document = ParseJson(json, where);
+  const Json& object = *document;
   if (!object.is_object()) Fail("{} is {}; expected an object", where, Show(object));
   const Reader read(object, where);
   if (const Json* type = read.Find("model_type"); type && *type != "gpt2") {

@@ -9,6 +9,16 @@
 
 namespace octavo {
 
+Gate::Gate() : group_(std::make_unique<tbb::task_group>()) {
+  try {
+    hold_ = group_->defer([] {});
+  } catch (...) {
+    // Without memory for its task the group counts it all the same, and would wait for it for ever when it goes.
+    [[maybe_unused]] const tbb::task_group* lost = group_.release();
+    throw;
+  }
+}
+
 void Gate::Open() {
   if (open_.exchange(true)) return;
   open_.notify_all();
@@ -16,7 +26,7 @@ void Gate::Open() {
 }
 
 void Gate::WaitAndShare() {
-  group_.wait();
+  group_->wait();
   Wait();
 }
 

@@ -19,7 +19,7 @@ namespace octavo {
 // Closed until it is opened, once. One thread waits.
 class Gate {
  public:
-  Gate() : hold_(group_.defer([] {})) {}
+  Gate();
   // On any thread.
   void Open();
   // Inside the arena: takes parts of what others share there meanwhile.
@@ -29,7 +29,7 @@ class Gate {
 
  private:
   std::atomic<bool> open_ = false;
-  tbb::task_group group_;
+  std::unique_ptr<tbb::task_group> group_;
   tbb::task_handle hold_;  // a task that never runs: the group is waited for while it is there
 };
 

@@ -1,6 +1,7 @@
 // Loading and writing models in their two forms; see model.h.
 #include "engine/model.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/fail.h"
@@ -25,6 +26,13 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kFormat = "octavo/1";
 
+// Above the number of characters that there are, so that what a hostile file takes is bounded.
+constexpr size_t kMostEntries = size_t{1} << 21;
+
+void CheckNumEntries(size_t count, std::string_view where) {
+  if (count > kMostEntries) Fail("{} has more than {} entries, the most that are read", where, kMostEntries);
+}
+
 struct BuiltInModel {
   std::string_view name;
   const std::byte *begin, *end;
@@ -34,29 +42,45 @@ constexpr BuiltInModel kBuiltInModels[] = {{"tiny", octavo_model_tiny_begin, oct
 
 // A JSON list of strings by id.
 std::vector<std::string> ReadVocabularyList(std::string_view text, std::string_view where) {
-  const Json list = ParseJson(text, where);
-  if (!list.is_array()) Fail("{} is {}; expected a list of strings", where, list.type_name());
   std::vector<std::string> entries;
-  for (const Json& entry : list) {
+  ParseJsonMembers(text, where, JsonKind::kList, "a list of strings", 2, [&](const std::string&, const Json& entry) {
     if (!entry.is_string()) Fail("{}: entry {} is {}; expected a string", where, entries.size(), entry.type_name());
-    entries.push_back(entry.get<std::string>());
-  }
+    entries.push_back(entry.get_ref<const std::string&>());
+    CheckNumEntries(entries.size(), where);
+  });
   return entries;
 }
 
 // A JSON object, character -> id; the ids must be 0 … n-1, each once.
 std::vector<std::string> ReadVocabularyObject(std::string_view text, std::string_view where) {
-  const Json object = ParseJson(text, where);
-  if (!object.is_object()) Fail("{} is {}; expected an object of ids by character", where, object.type_name());
-  std::vector<std::string> entries(object.size());
-  std::vector<bool> taken(object.size());
-  for (const auto& [entry, id] : object.items()) {
-    if (!id.is_number_unsigned() || id.get<size_t>() >= entries.size() || taken[id.get<size_t>()]) {
-      Fail("{}: {} has id {}; expected each of 0 to {} once", where, Quote(entry),
-           id.is_structured() ? id.type_name() : id.dump(), entries.size() - 1);
+  struct Entry {
+    std::string text;
+    uint64_t id;
+  };
+  std::vector<Entry> found;
+  // What is no id is named once it is known how many there are.
+  std::string wrong, wrong_id;
+  ParseJsonMembers(text, where, JsonKind::kObject, "an object of ids by character", 64, [&](const std::string& entry, const Json& id) {
+    if (!id.is_number_unsigned() && wrong_id.empty()) {
+      wrong = entry;
+      wrong_id = id.is_structured() ? id.type_name() : id.dump();
     }
-    taken[id.get<size_t>()] = true;
-    entries[id.get<size_t>()] = entry;
+    found.push_back({entry, id.is_number_unsigned() ? id.get<uint64_t>() : 0});
+    CheckNumEntries(found.size(), where);
+  });
+  std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) { return a.text < b.text; });
+  const auto twice = std::adjacent_find(found.begin(), found.end(), [](const Entry& a, const Entry& b) { return a.text == b.text; });
+  if (twice != found.end()) Fail("{} has the key {} twice", where, Quote(twice->text));
+  std::vector<std::string> entries(found.size());
+  std::vector<bool> taken(found.size());
+  const auto expect = [&](bool holds, const std::string& entry, const std::string& id) {
+    if (!holds) Fail("{}: {} has id {}; expected each of 0 to {} once", where, Quote(entry), id, entries.size() - 1);
+  };
+  expect(wrong_id.empty(), wrong, wrong_id);
+  for (Entry& entry : found) {
+    expect(entry.id < entries.size() && !taken[entry.id], entry.text, std::to_string(entry.id));
+    taken[entry.id] = true;
+    entries[entry.id] = std::move(entry.text);
   }
   return entries;
 }
@@ -84,6 +108,11 @@ const std::string& RequireMetadata(const Safetensors& file, const char* key, std
 }
 
 std::string ReadText(const std::filesystem::path& path) {
+  constexpr uint64_t kLargest = uint64_t{1} << 26;  // the largest vocabulary takes some 20 MB
+  std::error_code code;
+  if (const uint64_t size = std::filesystem::file_size(path, code); !code && size > kLargest) {
+    Fail("{} has {} bytes; expected at most {}", QuotePath(path.string()), size, kLargest);
+  }
   const std::vector<std::byte> bytes = ReadFileBytes(path);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

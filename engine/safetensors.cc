@@ -44,6 +44,10 @@ std::optional<size_t> TypeSize(std::string_view type) {
   return found == kTypeSizes.end() ? std::nullopt : std::optional(found->second);
 }
 
+// A description takes some 100 bytes; a GPT of 10,000 layers has 120,000 tensors. The vocabulary stands in the header too.
+constexpr size_t kMostTensors = size_t{1} << 17;
+constexpr uint64_t kLargestHeader = uint64_t{1} << 24;
+
 // A product of sizes, or nullopt when it does not fit.
 std::optional<size_t> Multiply(size_t a, size_t b) {
   size_t product = 0;
@@ -98,6 +102,15 @@ Tensor ReadTensor(const std::string& name, const Json& entry, std::span<const st
   return tensor;
 }
 
+void CheckNames(const std::vector<Tensor>& tensors, std::string_view what) {
+  std::vector<std::string_view> names;
+  names.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) names.push_back(tensor.name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) Fail("{} has the key {} twice", what, Quote(*twice));
+}
+
 // Sorts by place and refuses gaps, overlaps and bytes that belong to no tensor.
 void CheckCoverage(std::vector<Tensor>& tensors, std::span<const std::byte> data, std::string_view where) {
   std::stable_sort(tensors.begin(), tensors.end(), [](const Tensor& a, const Tensor& b) {
@@ -150,15 +163,13 @@ void ConvertAll(const Tensor& tensor, const Convert& convert, std::vector<float>
 
 // The header's length, from a file's first bytes (nine, or all there are) and its size.
 uint64_t CheckStart(std::span<const std::byte> start, uint64_t file_bytes, std::string_view where) {
-  // The reference reader's own bound: no real header comes near it.
-  constexpr uint64_t kLargestHeader = 100'000'000;
   if (file_bytes < 8) Fail("{} has {} bytes; a safetensors file has at least 8", where, file_bytes);
   const uint64_t header_bytes = Load<uint64_t>(start.data());
   if (header_bytes > file_bytes - 8) {
     Fail("{}: the header would take {} bytes; the file has {} behind the length", where, header_bytes, file_bytes - 8);
   }
   if (header_bytes > kLargestHeader)
-    Fail("{}: the header takes {} bytes; at most {} are read", where, header_bytes, kLargestHeader);
+    Fail("{}: the header takes {} bytes; at most {} are read, room for {} tensors", where, header_bytes, kLargestHeader, kMostTensors);
   if (header_bytes == 0 || start[8] != std::byte{'{'})
     Fail("{}: the header does not begin with '{{'; is this a safetensors file?", where);
   return header_bytes;
@@ -198,18 +209,22 @@ size_t Tensor::num_elements() const { return data.size() / TypeSize(type).value(
 Safetensors ParseSafetensors(std::span<const std::byte> file, std::string_view where) {
   const uint64_t header_bytes = CheckStart(file, file.size(), where);
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, header_bytes);
-  // An object of objects that hold lists.
-  const Json header = ParseJson(text, fmt::format("{}: the header", where), 4);
+  const std::string what = fmt::format("{}: the header", where);
   const std::span<const std::byte> data = file.subspan(8 + header_bytes);
 
   Safetensors result;
-  for (const auto& [name, entry] : header.items()) {
+  bool has_metadata = false;
+  const auto take = [&](const std::string& name, const Json& entry) {
     if (name == "__metadata__") {
-      ReadMetadata(entry, result.metadata, where);
-    } else {
-      result.tensors.push_back(ReadTensor(name, entry, data, where));
+      if (std::exchange(has_metadata, true)) Fail("{} has the key {} twice", what, Quote(name));
+      return ReadMetadata(entry, result.metadata, where);
     }
-  }
+    if (result.tensors.size() == kMostTensors) Fail("{} describes more than {} tensors, the most that are read", what, kMostTensors);
+    result.tensors.push_back(ReadTensor(name, entry, data, where));
+  };
+  // An object of objects that hold lists. A tensor's has some five values, the metadata may have many.
+  ParseJsonMembers(text, what, JsonKind::kObject, "an object", 4, take);
+  CheckNames(result.tensors, what);
   CheckCoverage(result.tensors, data, where);
   return result;
 }

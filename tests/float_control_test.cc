@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -37,6 +39,9 @@ uint64_t Control() {
 }
 void SetControl(uint64_t control) { asm volatile("msr fpcr, %0" : : "r"(control)); }
 #endif
+
+// What has been raised, a denormal operand among it, which <cfenv> has no name for.
+constexpr uint64_t kRaised = FE_ALL_EXCEPT | 2;
 
 struct Setting {
   const char* name;
@@ -215,6 +220,55 @@ TEST(FloatControl, LoadingIgnoresTheCallers) {
     return Results{{}, std::vector<double>(weights.begin(), weights.end())};
   };
   ExpectSameUnderAllSettings(load);
+}
+
+// What a callback sets is undone when it returns, so that it poisons neither what is computed after it nor the next callback.
+TEST(FloatControl, CallbacksLeaveNothingBehind) {
+  const uint64_t standard = Control() & ~kRaised;
+  const Model model = DenormalModel();
+  const std::vector<GenerateRequest> requests = Prompts(model);
+  const std::vector<ScoreRequest> texts = Texts(model);
+  const auto run = [&](const auto& spoil, int threads) {
+    const auto spoiling = [&](auto next) {
+      return [&spoil, next]() mutable {
+        spoil();
+        return next();
+      };
+    };
+    Results results;
+    GenerateAll(model, {.num_threads = threads}, spoiling(Each(requests)),
+                [&](const GenerateRequest&, Completion&& completion) {
+                  spoil();
+                  Append(results, completion);
+                });
+    ScoreAll(model, {.num_threads = threads}, spoiling(Each(texts)), [&](const ScoreRequest&, Score&& score) {
+      spoil();
+      Append(results, score);
+    });
+    Append(results, Generate(model, requests[19], [&](std::string_view) { spoil(); }, {.num_threads = threads}));
+    return results;
+  };
+  const Results expected = run([] {}, 1);
+  for (const Setting& setting : kSettings) {
+    std::atomic<int> num_spoiled = 0;
+    const auto spoil = [&] {
+      num_spoiled += (Control() & ~kRaised) != standard || std::fegetround() != FE_TONEAREST;
+      std::fesetround(setting.rounding);
+      SetControl(Control() | setting.flush);
+    };
+    for (const int threads : {1, 3}) {
+      const Results results = run(spoil, threads);
+      EXPECT_EQ(results.texts, expected.texts) << "a callback that " << setting.name;
+      EXPECT_TRUE(SameBits(results.numbers, expected.numbers)) << "a callback that " << setting.name;
+    }
+    EXPECT_EQ(num_spoiled, 0) << "a callback that " << setting.name << " met what another had set";
+    EXPECT_EQ(Control() & ~kRaised, standard);
+    check::Options options;
+    options.num_cases = 3;
+    for (const check::Row& row : check::Run(options, [&](const check::Row&) { spoil(); })) {
+      EXPECT_EQ(row.failure, "") << row.kernel << " on " << row.target << ", a callback that " << setting.name;
+    }
+  }
 }
 
 TEST(FloatControl, ChecksIgnoreTheCallers) {

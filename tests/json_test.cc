@@ -19,11 +19,11 @@ using std::string_literals::operator""s;
 std::string Nested(size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
 
 TEST(ParseJson, ReadsValues) {
-  EXPECT_EQ(ParseJson(R"({"a": [1, -2, 0.5, "é€😀\n", true, null]})", "x").dump(),
+  EXPECT_EQ(ParseJson(R"({"a": [1, -2, 0.5, "é€😀\n", true, null]})", "x")->dump(),
             R"({"a":[1,-2,0.5,"é€😀\n",true,null]})");
-  EXPECT_EQ(ParseJson(" 7 \n", "x"), 7);
-  EXPECT_EQ(ParseJson("18446744073709551615", "x").get<uint64_t>(), ~uint64_t{0});
-  EXPECT_EQ(ParseJson("\"\\ud83d\\ude00\"", "x"), "😀");
+  EXPECT_EQ(*ParseJson(" 7 \n", "x"), 7);
+  EXPECT_EQ(ParseJson("18446744073709551615", "x")->get<uint64_t>(), ~uint64_t{0});
+  EXPECT_EQ(*ParseJson("\"\\ud83d\\ude00\"", "x"), "😀");
 }
 
 TEST(ParseJson, RefusesWhatIsNotOneValue) {
@@ -63,19 +63,52 @@ TEST(ParseJson, RefusesAKeyTwice) {
   EXPECT_TRUE(Refused(R"({"a": 1, "\u0061": 2})", "key 'a' twice"));
   EXPECT_TRUE(Refused(R"({"a": {"b": 1}, "a": 2})", "key 'a' twice"));
   // The same key in different objects is well.
-  EXPECT_EQ(ParseJson(R"({"a": {"b": 1}, "b": 2})", "x").size(), 2u);
-  EXPECT_EQ(ParseJson(R"({"a": {"a": [{"a": 1}, {"a": 2}]}, "b": {"a": 3}})", "x").size(), 2u);
+  EXPECT_EQ(ParseJson(R"({"a": {"b": 1}, "b": 2})", "x")->size(), 2u);
+  EXPECT_EQ(ParseJson(R"({"a": {"a": [{"a": 1}, {"a": 2}]}, "b": {"a": 3}})", "x")->size(), 2u);
+}
+
+TEST(ParseJson, BoundsTheNumberOfValues) {
+  EXPECT_EQ(ParseJson("[1, {\"a\": 2}]", "x", {64, 4})->size(), 2u);
+  EXPECT_TRUE(Fails([] { ParseJson("[1, {\"a\": 2}, 3]", "the text", {64, 4}); }, {"the text", "holds more than 4 values"}));
+}
+
+TEST(ParseJsonMembers, HandsThemOverOneByOne) {
+  std::string seen;
+  const auto take = [&](const std::string& key, const nlohmann::json& value) { seen += key + "=" + value.dump() + ";"; };
+  ParseJsonMembers(R"({"b": [1, {"c": 2}], "a": "x", "b": null})", "x", JsonKind::kObject, "an object", 3, take);
+  EXPECT_EQ(seen, R"(b=[1,{"c":2}];a="x";b=null;)") << "in the order of the text; keys that come twice are the taker's to refuse";
+  seen.clear();
+  ParseJsonMembers(R"([[], "x", [[3]]])", "x", JsonKind::kList, "a list", {3, 3}, take);
+  EXPECT_EQ(seen, R"(=[];="x";=[[3]];)") << "values are counted in each member";
+  ParseJsonMembers(" {} ", "x", JsonKind::kObject, "an object", 1, take);
+  ParseJsonMembers("[]", "x", JsonKind::kList, "a list", 1, take);
+}
+
+TEST(ParseJsonMembers, RefusesWhatParseJsonRefuses) {
+  const auto refused = [](const std::string& text, JsonKind kind, std::string_view part, JsonLimits limits = {}) {
+    const auto parse = [&] { ParseJsonMembers(text, "the text", kind, "what is wanted", limits, [](const auto&, const auto&) {}); };
+    return Fails(parse, {"the text", part});
+  };
+  for (const char* text : {"3", "null", "\"x\"", "true", "-1", "0.5", "{}"}) {
+    EXPECT_TRUE(refused(text, JsonKind::kList, "expected what is wanted")) << text;
+  }
+  EXPECT_TRUE(refused("[]", JsonKind::kObject, "is array; expected what is wanted"));
+  for (const char* text : {"", "[", "[1", "[1,]", "[] x", "[1}"}) EXPECT_TRUE(refused(text, JsonKind::kList, "not valid JSON")) << text;
+  EXPECT_TRUE(refused(R"({"a": {"k": 1, "k": 2}})", JsonKind::kObject, "key 'k' twice"));
+  EXPECT_TRUE(refused("[[[0]]]", JsonKind::kList, "nested more than 2 deep", 2));
+  EXPECT_TRUE(refused("[1, [2, 3, 4]]", JsonKind::kList, "more than 3 values", {64, 3}));
+  EXPECT_TRUE(refused("[1e999]", JsonKind::kList, "number"));
 }
 
 TEST(ParseJson, BoundsTheDepth) {
-  EXPECT_EQ(ParseJson(Nested(64), "x").size(), 1u);
+  EXPECT_EQ(ParseJson(Nested(64), "x")->size(), 1u);
   EXPECT_TRUE(Refused(Nested(65), "nested more than 64 deep"));
   EXPECT_TRUE(Refused(Nested(100'000), "nested more than 64 deep"));
   EXPECT_TRUE(Refused(std::string(100'000, '['), "nested more than 64 deep"));
   std::string objects;
   for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";
   EXPECT_TRUE(Refused(objects, "nested more than 64 deep"));
-  EXPECT_EQ(ParseJson(Nested(4), "x", 4).size(), 1u);
+  EXPECT_EQ(ParseJson(Nested(4), "x", 4)->size(), 1u);
   EXPECT_TRUE(Refused(Nested(5), "nested more than 4 deep", 4));
   EXPECT_TRUE(Refused("[[{\"a\":[0]}]]", "nested more than 3 deep", 3));
 }

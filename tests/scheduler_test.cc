@@ -199,6 +199,59 @@ TEST(Ending, FailingOutputWakesASilentInput) {
   }
 }
 
+// Whoever sets the flag need not know who waits for what; wake_next is all that it takes.
+TEST(Ending, StopReachesASilentInput) {
+  const Model model = RandomModel(M8Shape());
+  for (const int threads : {1, 2}) {
+    for (const size_t count : {0, 1, 40}) {
+      std::atomic<bool> stop = false;
+      SilentInput input(count), texts(count);
+      const auto options = [&](SilentInput& silent) {
+        return RunOptions{.num_threads = threads, .stop = &stop, .wake_next = [&] { silent.Wake(); }};
+      };
+      const auto stop_soon = [&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        stop = true;
+      };
+      uint64_t emitted = 0;
+      std::thread stopper(stop_soon);
+      GenerateAll(
+          model, options(input), [&] { return input.Next() ? std::optional(Request(3)) : std::nullopt; },
+          [&](const GenerateRequest&, Completion&&) { ++emitted; });
+      stopper.join();
+      EXPECT_EQ(emitted, count);
+      stop = false;
+      stopper = std::thread(stop_soon);
+      ScoreAll(
+          model, options(texts),
+          [&] {
+            return texts.Next() ? std::optional(ScoreRequest{{1, 2, 3}, 0, "", {}}) : std::nullopt;
+          },
+          [&](const ScoreRequest&, Score&&) { --emitted; });
+      stopper.join();
+      EXPECT_EQ(emitted, 0u);
+    }
+  }
+}
+
+// The input says what went wrong only when it is woken, behind the stop.
+TEST(Ending, ErrorOfTheInputIsNotLost) {
+  const Model model = RandomModel(M8Shape());
+  for (int round = 0; round < 20; ++round) {
+    SilentInput input;
+    std::atomic<bool> stop = false;
+    const RunOptions options = {.num_threads = 2, .stop = &stop, .wake_next = [&] { input.Wake(); }};
+    EXPECT_THROW(GenerateAll(
+                     model, options,
+                     [&] {
+                       if (!input.Next()) throw std::runtime_error("the pipe is broken");
+                       return std::optional(Request(3));
+                     },
+                     [&](const GenerateRequest&, Completion&&) { stop = true; }),
+                 std::runtime_error);
+  }
+}
+
 // What is there is worked on while the input is silent.
 TEST(Ending, RecordsDoNotWaitForInput) {
   const Model model = RandomModel(M8Shape());

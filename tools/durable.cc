@@ -14,6 +14,7 @@
 
 #include "engine/error.h"
 #include "engine/utf8.h"
+#include "tools/writing.h"
 
 namespace octavo::tools {
 namespace {
@@ -32,15 +33,6 @@ void Sync(int fd, const std::string& path) {
   }
 }
 
-bool WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) return false;
-    if (written > 0) bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
-
 // Writes to the new file `path`. Messages name `shown`, for nobody asked for the other name. On errors the file is removed.
 void WriteExclusively(const std::string& path, std::string_view bytes, const std::string& shown,
                       const struct stat* like) {
@@ -50,7 +42,7 @@ void WriteExclusively(const std::string& path, std::string_view bytes, const std
     // A file system without permissions refuses.
     if (like) [[maybe_unused]]
       const int ignored = fchmod(fd, like->st_mode & 0777);
-    if (!WriteAll(fd, bytes)) FailWith("write to", shown, errno);
+    if (const int error = WriteFully(fd, bytes)) FailWith("write to", shown, error);
     Sync(fd, shown);
   } catch (...) {
     close(fd);

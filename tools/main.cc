@@ -11,6 +11,7 @@
 #include "tools/descriptors.h"
 #include "tools/failure.h"
 #include "tools/io.h"
+#include "tools/memory.h"
 #include "tools/writing.h"
 
 namespace octavo::tools {
@@ -118,7 +119,7 @@ int Main(const std::vector<std::string>& arguments) {
   } catch (const ClosedPipe&) {
     return kClosedPipe;
   } catch (const std::bad_alloc&) {
-    Complain("out of memory");
+    SayOutOfMemory();
     return kFailure;
   } catch (const Error& error) {
     Complain("{}", error.what());
@@ -134,6 +135,7 @@ int Main(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   octavo::tools::OpenAbsentDescriptors();
+  octavo::tools::PrepareForLowMemory();
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   octavo::tools::RememberCommandLine(argc > 0 ? argv[0] : "octavo", arguments);
   return octavo::tools::Main(arguments);

@@ -105,7 +105,8 @@ bool PromptReader::TakeNext(PromptRecord& record) {
 
 void PromptReader::ReadJson(const std::string& line, PromptRecord& record) {
   try {
-    const Json object = ParseJson(line, "the line");
+    const JsonDocument document = ParseJson(line, "the line");
+    const Json& object = *document;
     if (!object.is_object()) throw Error(fmt::format("the line is a JSON {}; expected an object", object.type_name()));
     // First what an error record repeats.
     if (const auto id = object.find("id"); id != object.end()) record.id = ReadId("id", *id);

@@ -247,7 +247,7 @@ void RunFile::SyncRegularly() {
     } catch (...) {
       if (!lock.owns_lock()) lock.lock();
       error_ = std::current_exception();
-      RequestStop();
+      RequestAbandon();
       return;
     }
   }

@@ -78,7 +78,8 @@ class TextReader {
  private:
   void ReadJson(const std::string& line, TextRecord& record) {
     try {
-      const nlohmann::json object = ParseJson(line, "the line");
+      const JsonDocument document = ParseJson(line, "the line");
+      const nlohmann::json& object = *document;
       if (!object.is_object() || !object.contains("text") || !object["text"].is_string()) {
         throw Error("the line is not an object with a string 'text'");
       }

@@ -47,9 +47,10 @@ class Failing {
 
 Failing threads, mallocs;
 std::atomic<bool> begun = false;
+thread_local bool loading = false;
 
 bool FailsMalloc() {
-  if (!begun || !mallocs.IsNext()) return false;
+  if (!begun || loading || !mallocs.IsNext()) return false;
   errno = ENOMEM;
   return true;
 }
@@ -89,6 +90,15 @@ int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, v
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument) {
   static const auto real = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
   return threads.IsNext() ? EAGAIN : real(thread, attributes, start, argument);
+}
+
+// Of glibc 2.36 itself, which oneTBB makes look for its allocator: without memory for the message that there is none, it crashes.
+void* dlopen(const char* file, int mode) {
+  static const auto real = reinterpret_cast<decltype(&dlopen)>(dlsym(RTLD_NEXT, "dlopen"));
+  loading = true;
+  void* library = real(file, mode);
+  loading = false;
+  return library;
 }
 
 void* malloc(size_t size) { return FailsMalloc() ? nullptr : __libc_malloc(size); }
