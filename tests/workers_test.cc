@@ -57,9 +57,9 @@ class Workers {
 
 Workers workers;
 
-// Two threads have been seen beside the one that reads, or a minute is over.
+// Two threads have been seen beside the one that reads, or half a minute is over.
 bool WaitForTwo(std::thread::id reader) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (workers.count_without(reader) < 2) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::yield();

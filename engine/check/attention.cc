@@ -73,7 +73,7 @@ std::vector<float> RandomTable(Random& random, size_t length, const AttentionSha
   if (random.Below(8) > 0) return table;
   for (size_t t = 0; t < length; ++t) {
     for (size_t f = 2 * width; f < 3 * width; ++f)
-      table[t * 3 * width + f] = random.Bits() % 2 ? -0x1p-149f : static_cast<float>(random.Below(2)) * 0x1p-148f;
+      table[t * 3 * width + f] = random.Below(4) == 0 ? -0x1p-149f : random.Below(8) == 0 ? 0x1p-149f : -0.0f;
   }
   return table;
 }
@@ -115,6 +115,11 @@ Outcome CheckCausalAttention(Random& random, const AttentionShape& shape) {
       if (!computed) outcome.Require(std::isnan(again.at(t, f)), "wrote a panel that was left out");
     }
   }
+  // Nor its absence: a text that ends there.
+  Panels ended(cut + 1, width);
+  CausalAttention(qkv.data(), cut + 1, cut / kPanelRows, heads, size, ended.data(), nullptr, scratch.data());
+  for (size_t f = 0; f < width; ++f)
+    outcome.RequireSameBits(ended.at(cut, f), out.at(cut, f), "a shorter text gives other bits");
   // The same from a row-major table.
   const Guarded<float> rows(values, anywhere);
   Guarded<float> mixed(length * width, anywhere), table_weights(weights.size(), anywhere),

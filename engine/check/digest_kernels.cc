@@ -41,13 +41,14 @@ struct FixedMatrix {
 // Every large head, one at the longest length; those of `tiny` and of odd models.
 constexpr AttentionShape kAttentionShapes[] = {{300, 1, 64}, {45, 2, 80}, {70, 1, 96}, {41, 1, 128}, {64, 4, 8}, {33, 3, 11}};
 
-// Row-major q | k | v. Scores spread over a few units; the last shape's values are so small that products with weights underflow.
+// Row-major q | k | v. Scores spread over a few units; the last shape's values are so small that products with weights underflow,
+// to sums of -0 too.
 std::vector<float> AttentionInputs(FixedInputs& inputs, const AttentionShape& shape) {
   const size_t width = shape.num_heads * shape.head_size;
   std::vector<float> table = inputs.Numbers(shape.length * 3 * width, 1);
   if (shape.head_size != 11) return table;
   for (size_t i = 0; i < table.size(); ++i) {
-    if (i % (3 * width) >= 2 * width) table[i] = i % 3 ? -0x1p-149f : 0.0f;
+    if (i % (3 * width) >= 2 * width) table[i] = inputs.Below(4) == 0 ? -0x1p-149f : -0.0f;
   }
   return table;
 }
