@@ -87,6 +87,8 @@ TEST(Progress, ShowsOnATerminalAndGoes) {
     // The last one is what stays: the closing line.
     EXPECT_TRUE(lines.back().starts_with("octavo: ") && lines.back().ends_with('\n')) << lines.back();
     lines.pop_back();
+    // That it was asked to stop is a line of its own, too.
+    EXPECT_EQ(std::erase_if(lines, [](const std::string& line) { return line.starts_with("octavo: stopping; "); }), 1u);
     for (const std::string& line : lines) {
       EXPECT_TRUE(std::regex_match(line, more[1] == "-" ? without_bar : with_bar)) << line;
       EXPECT_EQ(line.find("100%"), std::string::npos) << "far from done";

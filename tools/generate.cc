@@ -253,7 +253,6 @@ int Run(const Flags& flags) {
   const uint64_t num_there = file ? file->Begin(RunRecord(flags, options, model, prompts, input, json_lines, seed)) : 0;
 
   const bool streams = one && flags.format == "text" && isatty(STDOUT_FILENO);
-  StopOnSignals(flags.quiet || streams ? "" : "completions");  // a stream ends at its next character
   PromptReader reader(std::move(prompts), std::move(input), json_lines, {flags.samples, options}, flags.quiet);
   RequestSource source(model, reader, unknown, seed, flags.first);
   Output output(file ? file->fd() : STDOUT_FILENO, file ? Quote(file->path()) : "standard output",
@@ -261,6 +260,8 @@ int Run(const Flags& flags) {
                   if (file) file->Wrote(bytes);
                 });
   Progress progress(!flags.quiet && (file || !isatty(STDOUT_FILENO)), "completions");
+  // A stream ends at its next character, and has no more to say.
+  StopOnSignals(flags.quiet || streams ? "" : "completions", progress.shown());
   CompletionWriter writer(flags.format, reader, output, progress);
   const RunOptions run = {
       .num_threads = num_threads,

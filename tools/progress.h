@@ -27,6 +27,9 @@ class Progress {
 
   void Clear();
 
+  // Whether it may be drawn.
+  bool shown() const { return shown_; }
+
  private:
   using Clock = std::chrono::steady_clock;
 

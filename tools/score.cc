@@ -208,9 +208,9 @@ int Run(const Flags& flags) {
     request.context = std::make_shared<TextRecord>(std::move(*record));
     return request;
   };
-  StopOnSignals(flags.quiet ? "" : "texts");
   Output output(STDOUT_FILENO, "standard output");
   Progress progress(!flags.quiet && !isatty(STDOUT_FILENO), "texts");
+  StopOnSignals(flags.quiet ? "" : "texts", progress.shown());
   Printer printer(flags, reader, output, progress);
   const auto began = std::chrono::steady_clock::now();
   const RunOptions options = {

@@ -68,12 +68,11 @@ void Handle(int signal, void (*handler)(int)) {
 
 }  // namespace
 
-void StopOnSignals(std::string_view noun) {
+void StopOnSignals(std::string_view noun, bool shows_progress) {
   StopEvent();
   if (!noun.empty()) {
-    // In place of the progress line, where there may be one.
     Notice() = fmt::format("{}octavo: stopping; {} in hand have {} s to be finished, a second signal ends at once\n",
-                           isatty(STDERR_FILENO) ? "\r\x1b[K" : "", noun, kGraceSeconds);
+                           shows_progress ? "\r\x1b[K" : "", noun, kGraceSeconds);
     notice_text = Notice().data();
     notice_size = Notice().size();
   }

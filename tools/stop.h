@@ -14,8 +14,8 @@ namespace octavo::tools {
 constexpr unsigned kGraceSeconds = 2;
 
 // From here on INT and TERM end the run as above. A signal that was ignored stays so. The first one says on standard error what becomes of
-// the records, called `noun` ("completions"); an empty one: says nothing.
-void StopOnSignals(std::string_view noun);
+// the records, called `noun` ("completions"), in place of the progress line where one is shown; an empty noun: says nothing.
+void StopOnSignals(std::string_view noun, bool shows_progress);
 
 // Asks the run to begin nothing more. Safe on any thread.
 void RequestStop();

@@ -254,7 +254,7 @@ bool Process::TalkUntil(const std::function<bool()>& done) {
   while (out.open() || err.open() || alive.open()) {
     if (result.out.size() >= options.close_output_after_bytes) out.Close();
     const bool paused = result.out.size() >= options.pause_output_after_bytes;
-    if (paused && !alive.open()) {
+    if (paused && !alive.open() && out.open()) {
       out.Close();
       continue;
     }
