@@ -209,12 +209,11 @@ int Run(const Flags& flags) {
   Output output(file ? file->fd() : STDOUT_FILENO, file ? Quote(file->path()) : "standard output");
   Progress progress(!flags.quiet && (file || !isatty(STDOUT_FILENO)), "completions");
   CompletionWriter writer(flags.format, reader, output, progress);
-  const RunOptions run = {
-      .num_threads = num_threads,
-      .kv = KvFrom(flags.kv),
-      .stop = &StopFlag(),
-      .wake_next = [] { RequestStop(); },
-      .on_fewer_threads = OnFewerThreads(num_threads, flags.quiet)};
+  const RunOptions run = {.num_threads = num_threads,
+                          .kv = KvFrom(flags.kv),
+                          .stop = &StopFlag(),
+                          .wake_next = [] { RequestStop(); },
+                          .on_fewer_threads = OnFewerThreads(num_threads, flags.quiet)};
   const auto began = std::chrono::steady_clock::now();
   if (one && flags.format == "text" && isatty(STDOUT_FILENO)) {
     writer.Stream(model, *source.Next(), run);

@@ -12,9 +12,10 @@
 
 namespace octavo::tools {
 
-// Writes records in order on a thread of its own, so that a slow disk does not hold up the computing: the first at once, what follows together,
-// within 5 ms or when nothing more is on its way. (A thread woken for every record took the CPU from the computing where both shared one.) When
-// writing fails, the run is asked to stop. Where the system refuses the thread, each record is written when it is handed over.
+// Writes records in order on a thread of its own, so that a slow disk does not hold up the computing: the first at
+// once, what follows together, within 5 ms or when nothing more is on its way. (A thread woken for every record took
+// the CPU from the computing where both shared one.) When writing fails, the run is asked to stop. Where the system
+// refuses the thread, each record is written when it is handed over.
 class Output {
  public:
   // `fd` must stay open; `name` stands in messages.
