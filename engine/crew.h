@@ -1,6 +1,6 @@
-// Threads of our own beside the caller's, inside an arena of oneTBB: each may get a long piece of work, and takes parts of what the others
-// share before and after. oneTBB starts none: where the system refuses a thread, its start would end the process, ours is done without. Not
-// installed.
+// Threads of our own beside the caller's, inside an arena of oneTBB: each may get a long piece of work, and takes parts
+// of what the others share before and after. oneTBB starts none: where the system refuses a thread, its start would end
+// the process, ours is done without. Not installed.
 #ifndef OCTAVO_ENGINE_CREW_H_
 #define OCTAVO_ENGINE_CREW_H_
 
@@ -42,7 +42,8 @@ class Crew {
 
   size_t size() const { return members_.size(); }
 
-  // Runs work(1) … work(count), count ≤ size(), each on a thread of its own. Once. Does not throw, nor does `work`, which outlives the crew.
+  // Runs work(1) … work(count), count ≤ size(), each on a thread of its own. Once. Does not throw, nor does `work`,
+  // which outlives the crew.
   void Begin(size_t count, const std::function<void(size_t)>& work);
 
  private:

@@ -1,4 +1,5 @@
-// Throws Error with a formatted message. For the engine's own files; not installed.
+// What all of the engine's own files need: flags that they must not be compiled with, and Error with a formatted
+// message. Not installed.
 #ifndef OCTAVO_ENGINE_FAIL_H_
 #define OCTAVO_ENGINE_FAIL_H_
 
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "engine/error.h"
+#include "kernels/strict_math.h"
 
 namespace octavo {
 

@@ -5,6 +5,8 @@
 
 #include <cfenv>
 
+#include "kernels/strict_math.h"
+
 namespace octavo {
 
 // Sets the default control of this thread; gives back what was found, the raised exceptions included, when it goes. <cfenv> is enough:

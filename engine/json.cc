@@ -13,7 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Empties containers from the inside: the library's destructor takes memory for those that hold something. As deep as the limit at most.
+// Empties containers from the inside: the library's destructor takes memory for those that hold something. As deep as
+// the limit at most.
 void Empty(Json& value) noexcept {
   if (auto* list = value.get_ptr<Json::array_t*>()) {
     for (Json& member : *list) Empty(member);
@@ -26,7 +27,8 @@ void Empty(Json& value) noexcept {
 
 using Take = std::function<void(const std::string& key, const Json& value)>;
 
-// Takes the parser's events and puts values together. (The library's own way, with a callback, looks at all members each time one is whole.)
+// Takes the parser's events and puts values together. (The library's own way, with a callback, looks at all members
+// each time one is whole.)
 class Builder : public nlohmann::json_sax<Json> {
  public:
   Builder(std::string_view what, JsonLimits limits) : what_(what), limits_(limits) {}
@@ -108,10 +110,10 @@ class Builder : public nlohmann::json_sax<Json> {
   std::string_view expected_;
   const Take* take_ = nullptr;
   bool outer_is_open_ = false;
-  std::string key_;           // of the member that is put together
-  JsonDocument value_;        // that member, or all
-  std::vector<Json*> open_;   // the containers in it that the next value lies in
-  Json* place_ = nullptr;     // of the next value, where that is in an object
+  std::string key_;          // of the member that is put together
+  JsonDocument value_;       // that member, or all
+  std::vector<Json*> open_;  // the containers in it that the next value lies in
+  Json* place_ = nullptr;    // of the next value, where that is in an object
   size_t num_values_ = 0;
 };
 
@@ -143,8 +145,8 @@ JsonDocument ParseJson(std::string_view text, std::string_view what, JsonLimits 
   return builder.TakeValue();
 }
 
-void ParseJsonMembers(std::string_view text, std::string_view what, JsonKind kind, std::string_view expected, JsonLimits limits,
-                      const Take& take) {
+void ParseJsonMembers(std::string_view text, std::string_view what, JsonKind kind, std::string_view expected,
+                      JsonLimits limits, const Take& take) {
   Builder builder(what, limits);
   builder.HandOver(kind, expected, take);
   Parse(text, what, builder);

@@ -1,5 +1,5 @@
-// Strict JSON on top of nlohmann-json: bounded depth and number of values, no key twice, Error instead of the library's exceptions, time and
-// memory in proportion to the text. Not installed.
+// Strict JSON on top of nlohmann-json: bounded depth and number of values, no key twice, Error instead of the library's
+// exceptions, time and memory in proportion to the text. Not installed.
 #ifndef OCTAVO_ENGINE_JSON_H_
 #define OCTAVO_ENGINE_JSON_H_
 
@@ -19,7 +19,8 @@ struct JsonLimits {
   size_t values;  // of what is in memory at once. An empty list takes 3 bytes of text and 80 of memory.
 };
 
-// A value that was read. Goes without taking memory, which the library's destructor does, and ends the process where there is none.
+// A value that was read. Goes without taking memory, which the library's destructor does, and ends the process where
+// there is none.
 class JsonDocument {
  public:
   JsonDocument() = default;
@@ -41,11 +42,12 @@ class JsonDocument {
 // `what` names the text in the message ("model.safetensors: header").
 JsonDocument ParseJson(std::string_view text, std::string_view what, JsonLimits limits = {});
 
-// The same for a long object or list, which is never in memory as a whole: hands over its members, as they come, with their keys ("" in a list).
-// That no key of the object itself comes twice is left to `take`; what it throws is thrown on. `expected` says in messages what kind of object or
-// list it is ("a list of strings").
+// The same for a long object or list, which is never in memory as a whole: hands over its members, as they come, with
+// their keys ("" in a list). That no key of the object itself comes twice is left to `take`; what it throws is thrown
+// on. `expected` says in messages what kind of object or list it is ("a list of strings").
 enum class JsonKind { kObject, kList };
-void ParseJsonMembers(std::string_view text, std::string_view what, JsonKind kind, std::string_view expected, JsonLimits limits,
+void ParseJsonMembers(std::string_view text, std::string_view what, JsonKind kind, std::string_view expected,
+                      JsonLimits limits,
                       const std::function<void(const std::string& key, const nlohmann::json& value)>& take);
 
 }  // namespace octavo

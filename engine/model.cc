@@ -60,16 +60,18 @@ std::vector<std::string> ReadVocabularyObject(std::string_view text, std::string
   std::vector<Entry> found;
   // What is no id is named once it is known how many there are.
   std::string wrong, wrong_id;
-  ParseJsonMembers(text, where, JsonKind::kObject, "an object of ids by character", 64, [&](const std::string& entry, const Json& id) {
-    if (!id.is_number_unsigned() && wrong_id.empty()) {
-      wrong = entry;
-      wrong_id = id.is_structured() ? id.type_name() : id.dump();
-    }
-    found.push_back({entry, id.is_number_unsigned() ? id.get<uint64_t>() : 0});
-    CheckNumEntries(found.size(), where);
-  });
+  ParseJsonMembers(text, where, JsonKind::kObject, "an object of ids by character", 64,
+                   [&](const std::string& entry, const Json& id) {
+                     if (!id.is_number_unsigned() && wrong_id.empty()) {
+                       wrong = entry;
+                       wrong_id = id.is_structured() ? id.type_name() : id.dump();
+                     }
+                     found.push_back({entry, id.is_number_unsigned() ? id.get<uint64_t>() : 0});
+                     CheckNumEntries(found.size(), where);
+                   });
   std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) { return a.text < b.text; });
-  const auto twice = std::adjacent_find(found.begin(), found.end(), [](const Entry& a, const Entry& b) { return a.text == b.text; });
+  const auto twice =
+      std::adjacent_find(found.begin(), found.end(), [](const Entry& a, const Entry& b) { return a.text == b.text; });
   if (twice != found.end()) Fail("{} has the key {} twice", where, Quote(twice->text));
   std::vector<std::string> entries(found.size());
   std::vector<bool> taken(found.size());

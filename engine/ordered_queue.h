@@ -23,9 +23,9 @@
 
 namespace octavo {
 
-// A thread of its own waits for input, so that what is there is worked on while a pipe is silent. Finished results wait for those before them,
-// and no request is read that is more than `window` ahead of the oldest unfinished one, so memory is bounded. Where the system refuses that
-// thread, one worker alone reads a request whenever it holds none.
+// A thread of its own waits for input, so that what is there is worked on while a pipe is silent. Finished results wait
+// for those before them, and no request is read that is more than `window` ahead of the oldest unfinished one, so
+// memory is bounded. Where the system refuses that thread, one worker alone reads a request whenever it holds none.
 template <typename Request, typename Result>
 class OrderedQueue {
  public:
@@ -136,7 +136,8 @@ class OrderedQueue {
     return nullptr;
   }
 
-  // Until there is a request, or none will come. A stop is looked for now and then: who sets it need not know of this queue.
+  // Until there is a request, or none will come. A stop is looked for now and then: who sets it need not know of this
+  // queue.
   void WaitForRequest(std::unique_lock<std::mutex>& lock) {
     constexpr std::chrono::milliseconds kLookForStop{50};
     const auto over = [&] { return ended_ || Stopped() || !ready_.empty(); };

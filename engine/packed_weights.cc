@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "kernels/strict_math.h"
+
 namespace octavo {
 namespace {
 

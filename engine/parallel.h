@@ -21,13 +21,14 @@
 
 namespace octavo {
 
-// At most `num_threads` threads, also beyond the number of cores: as many as the system starts. One is the caller's own. The others live from
-// when they are first of use until the end of Execute or Grow.
+// At most `num_threads` threads, also beyond the number of cores: as many as the system starts. One is the caller's
+// own. The others live from when they are first of use until the end of Execute or Grow.
 class Team {
  public:
   explicit Team(int num_threads) : num_threads_(static_cast<size_t>(num_threads)) {}
 
-  // Tells options.on_fewer_threads when the system refuses some. `options` must outlive the team. `alone`: for the caller's own thread only.
+  // Tells options.on_fewer_threads when the system refuses some. `options` must outlive the team. `alone`: for the
+  // caller's own thread only.
   explicit Team(const RunOptions& options, bool alone = false) : Team(alone ? 1 : options.num_threads) {
     on_fewer_ = &options.on_fewer_threads;
   }
@@ -40,10 +41,10 @@ class Team {
     work();
   }
 
-  // Runs work(0, grow), and once that calls grow(), work(1, grow) … work(count - 1, grow) too, count ≤ num_threads, each on a thread of its own:
-  // they may wait for each other. grow() says how many run: fewer where the system refuses threads. So one piece of work starts no threads,
-  // nor oneTBB, which takes milliseconds. Threads that are done, or have nothing to do, take parts of what the others share. `work` does not
-  // throw.
+  // Runs work(0, grow), and once that calls grow(), work(1, grow) … work(count - 1, grow) too, count ≤ num_threads,
+  // each on a thread of its own: they may wait for each other. grow() says how many run: fewer where the system refuses
+  // threads. So one piece of work starts no threads, nor oneTBB, which takes milliseconds. Threads that are done, or
+  // have nothing to do, take parts of what the others share. `work` does not throw.
   template <typename Work>
   void Grow(size_t count, const Work& work) const {
     const DefaultFloatControl control;  // also while oneTBB works, which loses the flags that are raised
@@ -113,13 +114,15 @@ class Team {
   Crew& crew() const {
     if (crew_) return *crew_;
     const int places = static_cast<int>(num_threads_);
-    if (!arena_) arena_.emplace(places, static_cast<unsigned>(places));  // all reserved: none is for a thread of oneTBB's own
+    if (!arena_)
+      arena_.emplace(places, static_cast<unsigned>(places));  // all reserved: none is for a thread of oneTBB's own
     crew_.emplace(*arena_, num_threads_ - 1);
     const size_t num_there = crew_->size() + 1;
     if (num_there < num_threads_ && on_fewer_ && *on_fewer_ && !told_) {
       told_ = true;
       const DefaultFloatControl control;
-      (*on_fewer_)(static_cast<int>(num_there), fmt::format("only {} of {} threads could be started", num_there, num_threads_));
+      (*on_fewer_)(static_cast<int>(num_there),
+                   fmt::format("only {} of {} threads could be started", num_there, num_threads_));
     }
     return *crew_;
   }

@@ -12,6 +12,7 @@
 #include "kernels/reference/layer_norm.h"
 #include "kernels/reference/matmul.h"
 #include "kernels/reference/qkv.h"
+#include "kernels/strict_math.h"
 
 namespace octavo {
 namespace {

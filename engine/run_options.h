@@ -14,14 +14,14 @@ enum class KvPrecision { kF32, kBf16 };
 // How many threads compute, and one line that says what could not be started.
 using FewerThreads = std::function<void(int num_threads, std::string_view what)>;
 
-// The functions here and those that a run is given beside (next, emit, on_text) are called with the default floating-point control; what they
-// change of it is undone.
+// The functions here and those that a run is given beside (next, emit, on_text) are called with the default
+// floating-point control; what they change of it is undone.
 struct RunOptions {
   int num_threads = 1;
   KvPrecision kv = KvPrecision::kF32;
 
-  // When true, no further request is begun; those begun are finished and handed over. Anyone may set it at any time, a signal handler too: a
-  // run whose input is silent notices within 50 ms, calls wake_next and ends.
+  // When true, no further request is begun; those begun are finished and handed over. Anyone may set it at any time, a
+  // signal handler too: a run whose input is silent notices within 50 ms, calls wake_next and ends.
   const std::atomic<bool>* stop = nullptr;
 
   // When true, those begun are dropped too, before their next step or window: only what is whole and next in order is still handed over, so
@@ -34,8 +34,9 @@ struct RunOptions {
   // wait a moment later. Without it, the run ends when `next` returns by itself.
   std::function<void()> wake_next = {};
 
-  // Called, on any thread, when the system refuses threads (a limit of the user, of the container, no memory for stacks): the run goes on with
-  // those there are, with the same results, down to the caller's own alone. That one calls `next` itself when it has no text in hand.
+  // Called, on any thread, when the system refuses threads (a limit of the user, of the container, no memory for
+  // stacks): the run goes on with those there are, with the same results, down to the caller's own alone. That one
+  // calls `next` itself when it has no text in hand.
   FewerThreads on_fewer_threads = {};
 };
 

@@ -44,7 +44,8 @@ std::optional<size_t> TypeSize(std::string_view type) {
   return found == kTypeSizes.end() ? std::nullopt : std::optional(found->second);
 }
 
-// A description takes some 100 bytes; a GPT of 10,000 layers has 120,000 tensors. The vocabulary stands in the header too.
+// A description takes some 100 bytes; a GPT of 10,000 layers has 120,000 tensors. The vocabulary stands in the header
+// too.
 constexpr size_t kMostTensors = size_t{1} << 17;
 constexpr uint64_t kLargestHeader = uint64_t{1} << 24;
 
@@ -169,7 +170,8 @@ uint64_t CheckStart(std::span<const std::byte> start, uint64_t file_bytes, std::
     Fail("{}: the header would take {} bytes; the file has {} behind the length", where, header_bytes, file_bytes - 8);
   }
   if (header_bytes > kLargestHeader)
-    Fail("{}: the header takes {} bytes; at most {} are read, room for {} tensors", where, header_bytes, kLargestHeader, kMostTensors);
+    Fail("{}: the header takes {} bytes; at most {} are read, room for {} tensors", where, header_bytes, kLargestHeader,
+         kMostTensors);
   if (header_bytes == 0 || start[8] != std::byte{'{'})
     Fail("{}: the header does not begin with '{{'; is this a safetensors file?", where);
   return header_bytes;
@@ -219,7 +221,8 @@ Safetensors ParseSafetensors(std::span<const std::byte> file, std::string_view w
       if (std::exchange(has_metadata, true)) Fail("{} has the key {} twice", what, Quote(name));
       return ReadMetadata(entry, result.metadata, where);
     }
-    if (result.tensors.size() == kMostTensors) Fail("{} describes more than {} tensors, the most that are read", what, kMostTensors);
+    if (result.tensors.size() == kMostTensors)
+      Fail("{} describes more than {} tensors, the most that are read", what, kMostTensors);
     result.tensors.push_back(ReadTensor(name, entry, data, where));
   };
   // An object of objects that hold lists. A tensor's has some five values, the metadata may have many.

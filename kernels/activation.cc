@@ -1,6 +1,8 @@
 // Dispatch of the activations; see activation.h.
 #include "kernels/activation.h"
 
+#include "kernels/strict_math.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/activation.cc"
 #include "hwy/foreach_target.h"

@@ -1,6 +1,8 @@
 // Dispatch of causal attention; see causal_attention.h.
 #include "kernels/causal_attention.h"
 
+#include "kernels/strict_math.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/causal_attention.cc"
 #include "hwy/foreach_target.h"

@@ -6,6 +6,8 @@
 #include <random>
 #include <utility>
 
+#include "kernels/strict_math.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/decode_attention.cc"
 #include "hwy/foreach_target.h"

@@ -1,6 +1,8 @@
 // Dispatch of the embedding; see embed.h.
 #include "kernels/embed.h"
 
+#include "kernels/strict_math.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/embed.cc"
 #include "hwy/foreach_target.h"

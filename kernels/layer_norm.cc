@@ -1,6 +1,8 @@
 // Dispatch of layer norm; see layer_norm.h.
 #include "kernels/layer_norm.h"
 
+#include "kernels/strict_math.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/layer_norm.cc"
 #include "hwy/foreach_target.h"

@@ -1,6 +1,8 @@
 // Dispatch of the matrix product; see matmul.h.
 #include "kernels/matmul.h"
 
+#include "kernels/strict_math.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/matmul.cc"
 #include "hwy/foreach_target.h"

@@ -1,6 +1,8 @@
 // Dispatch of the roofline probes; see probes.h.
 #include "kernels/probes.h"
 
+#include "kernels/strict_math.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/probes.cc"
 #include "hwy/foreach_target.h"

@@ -1,6 +1,8 @@
 // Dispatch of the fused query, key, value product; see qkv.h.
 #include "kernels/qkv.h"
 
+#include "kernels/strict_math.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/qkv.cc"
 #include "hwy/foreach_target.h"

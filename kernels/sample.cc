@@ -1,6 +1,8 @@
 // Dispatch of sampling; see sample.h.
 #include "kernels/sample.h"
 
+#include "kernels/strict_math.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/sample.cc"
 #include "hwy/foreach_target.h"

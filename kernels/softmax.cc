@@ -1,6 +1,8 @@
 // Dispatch of softmax, log-softmax and log-probabilities; see softmax.h.
 #include "kernels/softmax.h"
 
+#include "kernels/strict_math.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/softmax.cc"
 #include "hwy/foreach_target.h"

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
+#include "kernels/strict_math.h"
 
 namespace octavo {
 namespace {

@@ -1,5 +1,6 @@
-// What the system refuses: threads that cannot be started are done without, memory that runs out is one line and exit code 1.
-// A preloaded library (tests/preload) makes the n-th call fail, for every n that a run comes to, or for some of them.
+// What the system refuses: threads that cannot be started are done without, memory that runs out is one line and exit
+// code 1. A preloaded library (tests/preload) makes the n-th call fail, for every n that a run comes to, or for some of
+// them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -30,7 +31,8 @@ class RefusalTest : public ::testing::Test {
       lines += std::string("To be, or not to be: that is the question").substr(0, static_cast<size_t>(i % 40)) + "\n";
     }
     for (int i = 0; i < 12; ++i) {
-      objects += R"({"prompt": "A", "text": "ROMEO", "id": )" + std::to_string(i) + R"(, "stop": ["\n", "q"], "max_chars": 8})" + "\n";
+      objects += R"({"prompt": "A", "text": "ROMEO", "id": )" + std::to_string(i) +
+                 R"(, "stop": ["\n", "q"], "max_chars": 8})" + "\n";
     }
     lines_ = folder_.Write("lines.txt", lines);
     objects_ = folder_.Write("objects.jsonl", objects + "[{}, [[1]]]\n{\"prompt\": 3}\n");
@@ -93,7 +95,8 @@ TEST_F(ThreadsTest, ThatCannotBeStartedAreDoneWithout) {
 }
 
 TEST_F(ThreadsTest, AreSaidToBeFewer) {
-  const Arguments arguments = {"generate", "--prompts", lines_, "--max-chars", "9", "--seed", "1", "--format", "lines", "--threads", "7"};
+  const Arguments arguments = {"generate", "--prompts", lines_,  "--max-chars", "9", "--seed",
+                               "1",        "--format",  "lines", "--threads",   "7"};
   const auto run = [&](const std::string& failing, const Arguments& more = {}) {
     return Run(arguments + more, {"OCTAVO_FAIL_THREAD=" + failing}).err;
   };
@@ -116,7 +119,8 @@ TEST_F(MemoryTest, ThatRunsOutIsOneLine) {
   const std::vector<Arguments> commands = {
       {"info"},
       {"generate", "--prompts", objects_, "--format", "jsonl", "--seed", "1", "--threads", "2", "--quiet"},
-      {"generate", "--prompts", lines_, "--format", "lines", "--seed", "1", "--max-chars", "9", "--output", Out(), "--threads", "3", "--quiet"},
+      {"generate", "--prompts", lines_, "--format", "lines", "--seed", "1", "--max-chars", "9", "--output", Out(),
+       "--threads", "3", "--quiet"},
       {"score", objects_, "--threads", "2", "--quiet"},
       {"attend", "ROMEO", "--format", "json"},
   };

@@ -222,7 +222,8 @@ TEST(FloatControl, LoadingIgnoresTheCallers) {
   ExpectSameUnderAllSettings(load);
 }
 
-// What a callback sets is undone when it returns, so that it poisons neither what is computed after it nor the next callback.
+// What a callback sets is undone when it returns, so that it poisons neither what is computed after it nor the next
+// callback.
 TEST(FloatControl, CallbacksLeaveNothingBehind) {
   const uint64_t standard = Control() & ~kRaised;
   const Model model = DenormalModel();

@@ -1,4 +1,5 @@
-// Hostile JSON: the work grows with the size of the text, memory too, in headers of model files, vocabularies and lines.
+// Hostile JSON: the work grows with the size of the text, memory too, in headers of model files, vocabularies and
+// lines.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -29,7 +30,8 @@ std::string Line(size_t count, const std::string& member) {
 }
 
 std::string Keys(size_t count) {
-  return Many(count, "{}", [](size_t i) { return "\"k" + std::to_string(i * 7919 % 1'000'003) + "\":" + std::to_string(i); });
+  return Many(count, "{}",
+              [](size_t i) { return "\"k" + std::to_string(i * 7919 % 1'000'003) + "\":" + std::to_string(i); });
 }
 
 std::string EmptyTensors(size_t count) {
@@ -66,17 +68,22 @@ void ReadDirectory(const std::string& config, const std::string& vocabulary) {
 }
 
 const Reader kReaders[] = {
-    {"empty objects in a line", [](size_t n) { return Line(n, "{}"); }, [](const auto& text) { Try([&] { ParseJson(text, "x"); }); }, 60},
-    {"empty lists in a line", [](size_t n) { return Line(n, "[]"); }, [](const auto& text) { Try([&] { ParseJson(text, "x"); }); }, 60},
-    {"lists in lists", [](size_t n) { return Line(n, "[[[0]]]"); }, [](const auto& text) { Try([&] { ParseJson(text, "x"); }); }, 60},
+    {"empty objects in a line", [](size_t n) { return Line(n, "{}"); },
+     [](const auto& text) { Try([&] { ParseJson(text, "x"); }); }, 60},
+    {"empty lists in a line", [](size_t n) { return Line(n, "[]"); },
+     [](const auto& text) { Try([&] { ParseJson(text, "x"); }); }, 60},
+    {"lists in lists", [](size_t n) { return Line(n, "[[[0]]]"); },
+     [](const auto& text) { Try([&] { ParseJson(text, "x"); }); }, 60},
     {"keys in a line", Keys, [](const auto& text) { Try([&] { ParseJson(text, "x"); }); }, 20},
     {"empty tensors", EmptyTensors, ReadHeader, 16},
     {"empty objects in a header", [](size_t n) { return "{\"a\":" + Line(n, "{}") + "}"; }, ReadHeader, 60},
     {"a long shape",
-     [](size_t n) { return R"({"a":{"dtype":"F32","data_offsets":[0,0],"shape":)" + Line(n, "1") + "}}"; }, ReadHeader, 60},
+     [](size_t n) { return R"({"a":{"dtype":"F32","data_offsets":[0,0],"shape":)" + Line(n, "1") + "}}"; }, ReadHeader,
+     60},
     {"metadata",
      [](size_t n) {
-       return R"({"__metadata__":)" + Many(n, "{}", [](size_t i) { return "\"k" + std::to_string(i) + "\":\"\""; }) + "}";
+       return R"({"__metadata__":)" + Many(n, "{}", [](size_t i) { return "\"k" + std::to_string(i) + "\":\"\""; }) +
+              "}";
      },
      ReadHeader, 60},
     {"a vocabulary", Keys, [](const auto& text) { ReadDirectory(kConfig, text); }, 60},
@@ -88,7 +95,8 @@ TEST(HostileJson, WorkGrowsWithTheSize) {
   for (const Reader& reader : kReaders) {
     const std::string small = reader.text(5'000), large = reader.text(20'000);
     const double work = meter.Of([&] { reader.read(small); }), more = meter.Of([&] { reader.read(large); });
-    // Four times the text: four times the work, and a little for sorting; sixteen times where each is compared with all.
+    // Four times the text: four times the work, and a little for sorting; sixteen times where each is compared with
+    // all.
     EXPECT_LT(more, 9 * work) << reader.name;
   }
 }
@@ -98,8 +106,8 @@ TEST(HostileJson, MemoryGrowsWithTheSize) {
     const std::string text = reader.text(20'000);
     const AllocationMeter meter;
     reader.read(text);
-    EXPECT_LE(static_cast<double>(meter.peak_bytes()), reader.most_memory * static_cast<double>(text.size())) << reader.name;
-
+    EXPECT_LE(static_cast<double>(meter.peak_bytes()), reader.most_memory * static_cast<double>(text.size()))
+        << reader.name;
   }
 }
 
@@ -121,7 +129,8 @@ TEST(HostileJson, TensorsAreBounded) {
 TEST(HostileJson, EntriesAreBounded) {
   const std::string many = Many((1 << 21) + 1, "{}", [](size_t i) { return "\"" + std::to_string(i) + "\":0"; });
   const auto tensors = RawContainer("{}", 0);
-  EXPECT_TRUE(Fails([&] { Model::ParseDirectory(tensors, kConfig, many, "the folder"); }, {"vocab.json", "more than 2097152 entries"}));
+  EXPECT_TRUE(Fails([&] { Model::ParseDirectory(tensors, kConfig, many, "the folder"); },
+                    {"vocab.json", "more than 2097152 entries"}));
 }
 
 }  // namespace

@@ -69,14 +69,21 @@ TEST(ParseJson, RefusesAKeyTwice) {
 
 TEST(ParseJson, BoundsTheNumberOfValues) {
   EXPECT_EQ(ParseJson("[1, {\"a\": 2}]", "x", {64, 4})->size(), 2u);
-  EXPECT_TRUE(Fails([] { ParseJson("[1, {\"a\": 2}, 3]", "the text", {64, 4}); }, {"the text", "holds more than 4 values"}));
+  EXPECT_TRUE(Fails(
+      [] {
+        ParseJson("[1, {\"a\": 2}, 3]", "the text", {64, 4});
+      },
+      {"the text", "holds more than 4 values"}));
 }
 
 TEST(ParseJsonMembers, HandsThemOverOneByOne) {
   std::string seen;
-  const auto take = [&](const std::string& key, const nlohmann::json& value) { seen += key + "=" + value.dump() + ";"; };
+  const auto take = [&](const std::string& key, const nlohmann::json& value) {
+    seen += key + "=" + value.dump() + ";";
+  };
   ParseJsonMembers(R"({"b": [1, {"c": 2}], "a": "x", "b": null})", "x", JsonKind::kObject, "an object", 3, take);
-  EXPECT_EQ(seen, R"(b=[1,{"c":2}];a="x";b=null;)") << "in the order of the text; keys that come twice are the taker's to refuse";
+  EXPECT_EQ(seen, R"(b=[1,{"c":2}];a="x";b=null;)")
+      << "in the order of the text; keys that come twice are the taker's to refuse";
   seen.clear();
   ParseJsonMembers(R"([[], "x", [[3]]])", "x", JsonKind::kList, "a list", {3, 3}, take);
   EXPECT_EQ(seen, R"(=[];="x";=[[3]];)") << "values are counted in each member";
@@ -86,14 +93,17 @@ TEST(ParseJsonMembers, HandsThemOverOneByOne) {
 
 TEST(ParseJsonMembers, RefusesWhatParseJsonRefuses) {
   const auto refused = [](const std::string& text, JsonKind kind, std::string_view part, JsonLimits limits = {}) {
-    const auto parse = [&] { ParseJsonMembers(text, "the text", kind, "what is wanted", limits, [](const auto&, const auto&) {}); };
+    const auto parse = [&] {
+      ParseJsonMembers(text, "the text", kind, "what is wanted", limits, [](const auto&, const auto&) {});
+    };
     return Fails(parse, {"the text", part});
   };
   for (const char* text : {"3", "null", "\"x\"", "true", "-1", "0.5", "{}"}) {
     EXPECT_TRUE(refused(text, JsonKind::kList, "expected what is wanted")) << text;
   }
   EXPECT_TRUE(refused("[]", JsonKind::kObject, "is array; expected what is wanted"));
-  for (const char* text : {"", "[", "[1", "[1,]", "[] x", "[1}"}) EXPECT_TRUE(refused(text, JsonKind::kList, "not valid JSON")) << text;
+  for (const char* text : {"", "[", "[1", "[1,]", "[] x", "[1}"})
+    EXPECT_TRUE(refused(text, JsonKind::kList, "not valid JSON")) << text;
   EXPECT_TRUE(refused(R"({"a": {"k": 1, "k": 2}})", JsonKind::kObject, "key 'k' twice"));
   EXPECT_TRUE(refused("[[[0]]]", JsonKind::kList, "nested more than 2 deep", 2));
   EXPECT_TRUE(refused("[1, [2, 3, 4]]", JsonKind::kList, "more than 3 values", {64, 3}));

@@ -88,7 +88,8 @@ TEST(HostileFile, HeaderBeyondWhatTensorsNeed) {
   std::memcpy(map, &kLength, 8);
   const std::span file(static_cast<const std::byte*>(map), kSize);
   const AllocationMeter meter;
-  EXPECT_TRUE(Fails([&] { ParseSafetensors(file, "the file"); }, {"the file", "16777217 bytes", "at most 16777216", "131072 tensors"}));
+  EXPECT_TRUE(Fails([&] { ParseSafetensors(file, "the file"); },
+                    {"the file", "16777217 bytes", "at most 16777216", "131072 tensors"}));
   EXPECT_LT(meter.total_bytes(), 65'536u);
   munmap(map, kSize);
 }

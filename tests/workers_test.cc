@@ -2,6 +2,7 @@
 // cannot get past before two threads have been seen makes that certain, not likely; a deadline turns waiting in vain into a failure.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include <new>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <thread>
 
 #include "engine/generate.h"
@@ -95,16 +97,21 @@ std::ptrdiff_t CountThreads() {
   return std::distance(Iterator("/proc/self/task"), Iterator());
 }
 
-// First, for threads of the pool do not end. They begin when there is something to share.
+// They begin when there is something to share, and are gone when the text is written.
 TEST(Workers, ShareTheStepsOfOneText) {
   const Model model = RandomModel({Characters("\n abc"), 8, 1, 2, 256});
   GenerateRequest request;
   request.options.max_chars = 3;
   const std::ptrdiff_t before = CountThreads();
-  Generate(model, request, nullptr, {.num_threads = 1});
+  const auto most_while_writing = [&](int num_threads) {
+    std::ptrdiff_t most = 0;
+    Generate(model, request, [&](std::string_view) { most = std::max(most, CountThreads()); },
+             {.num_threads = num_threads});
+    return most;
+  };
+  EXPECT_EQ(most_while_writing(1), before);
+  EXPECT_EQ(most_while_writing(3), before + 2);
   EXPECT_EQ(CountThreads(), before);
-  Generate(model, request, nullptr, {.num_threads = 3});
-  EXPECT_GT(CountThreads(), before);
 }
 
 TEST(Workers, GenerateTogether) {
@@ -132,7 +139,9 @@ TEST(Workers, ScoreTogether) {
     ExpectTwoWorkers(Workers::Sign::kPanels, [&](const auto& next, const auto& emit) {
       ScoreAll(
           model, {.num_threads = threads},
-          [&] { return next() ? std::optional(ScoreRequest{{1, 2, 3}, 0, "", nullptr}) : std::nullopt; },
+          [&] {
+            return next() ? std::optional(ScoreRequest{{1, 2, 3}, 0, "", nullptr}) : std::nullopt;
+          },
           [&](const ScoreRequest&, Score&&) { emit(); });
     });
   }

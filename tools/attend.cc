@@ -133,7 +133,8 @@ int Run(const Flags& flags) {
   CheckNumber("--layer", flags.layer, model.config().num_layers, "layer");
   CheckNumber("--head", flags.head, model.config().num_heads, "head");
   const std::vector<TokenId> ids = ReadText(model, flags);
-  const Attention attention = Attend(model, ids, {.num_threads = num_threads, .on_fewer_threads = OnFewerThreads(num_threads, flags.quiet)});
+  const Attention attention =
+      Attend(model, ids, {.num_threads = num_threads, .on_fewer_threads = OnFewerThreads(num_threads, flags.quiet)});
   std::string text;
   for (const TokenId id : ids) text += model.vocabulary().text(id);
 

@@ -48,7 +48,8 @@ KvPrecision KvFrom(const std::string& name);
 // Number of threads, or UsageError.
 int ThreadsFrom(const CommonFlags& flags);
 
-// What a run is to do when the system refuses threads: says so, if not `quiet`, and writes how many compute to `num_threads`, which outlives it.
+// What a run is to do when the system refuses threads: says so, if not `quiet`, and writes how many compute to
+// `num_threads`, which outlives it.
 FewerThreads OnFewerThreads(int& num_threads, bool quiet);
 
 // Makes the kernels use the target that --target names (`name`), or OCTAVO_TARGET where that is empty, else the best. UsageError for one

@@ -4,8 +4,9 @@
 
 namespace octavo::tools {
 
-// From here on a small reserve is given back when memory first runs out, so that what is under way can be ended in order; and where the shortage
-// ends the process (a destructor of a library that needs memory), it ends with that line instead of an abort.
+// From here on a small reserve is given back when memory first runs out, so that what is under way can be ended in
+// order; and where the shortage ends the process (a destructor of a library that needs memory), it ends with that line
+// instead of an abort.
 void PrepareForLowMemory();
 
 // Writes the line; takes no memory.

@@ -11,6 +11,7 @@
 #include "kernels/math_bounds.h"
 #include "kernels/reference/causal_attention.h"
 #include "kernels/reference/decode_attention.h"
+#include "kernels/strict_math.h"
 
 namespace octavo::check {
 namespace {

@@ -9,6 +9,7 @@
 #include "kernels/qkv.h"
 #include "kernels/reference/activation.h"
 #include "kernels/reference/matmul.h"
+#include "kernels/strict_math.h"
 
 namespace octavo::check {
 namespace {

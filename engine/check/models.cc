@@ -8,6 +8,7 @@
 #include "engine/forward.h"
 #include "engine/reference_pass.h"
 #include "engine/utf8.h"
+#include "kernels/strict_math.h"
 
 namespace octavo::check {
 namespace {

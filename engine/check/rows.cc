@@ -14,6 +14,7 @@
 #include "kernels/reference/layer_norm.h"
 #include "kernels/reference/softmax.h"
 #include "kernels/softmax.h"
+#include "kernels/strict_math.h"
 
 namespace octavo::check {
 namespace {

@@ -5,6 +5,7 @@
 #include "engine/check/case.h"
 #include "kernels/reference/sample.h"
 #include "kernels/sample.h"
+#include "kernels/strict_math.h"
 
 namespace octavo::check {
 namespace {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/strict_math.h"
+
 namespace octavo::reference {
 namespace {
 

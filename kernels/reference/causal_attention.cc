@@ -2,6 +2,7 @@
 #include "kernels/reference/causal_attention.h"
 
 #include "kernels/reference/decode_attention.h"
+#include "kernels/strict_math.h"
 
 namespace octavo::reference {
 

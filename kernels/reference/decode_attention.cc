@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/reference/softmax.h"
+#include "kernels/strict_math.h"
 
 namespace octavo::reference {
 

@@ -1,6 +1,8 @@
 // Token plus position embedding, scalar; see embed.h.
 #include "kernels/reference/embed.h"
 
+#include "kernels/strict_math.h"
+
 namespace octavo::reference {
 
 template <typename Value>

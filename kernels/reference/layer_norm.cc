@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "kernels/strict_math.h"
+
 namespace octavo::reference {
 
 template <typename Value>

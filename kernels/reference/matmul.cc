@@ -1,6 +1,8 @@
 // Matrix product with bias, and the residual addition, scalar; see matmul.h.
 #include "kernels/reference/matmul.h"
 
+#include "kernels/strict_math.h"
+
 namespace octavo::reference {
 
 template <typename Value>

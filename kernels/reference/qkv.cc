@@ -1,6 +1,8 @@
 // Fused query, key, value product, scalar; see qkv.h.
 #include "kernels/reference/qkv.h"
 
+#include "kernels/strict_math.h"
+
 namespace octavo::reference {
 
 template <typename Value>

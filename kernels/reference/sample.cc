@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "kernels/strict_math.h"
+
 namespace octavo::reference {
 namespace {
 

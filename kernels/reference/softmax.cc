@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/strict_math.h"
+
 namespace octavo::reference {
 
 template <typename Value>

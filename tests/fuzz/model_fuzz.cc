@@ -21,6 +21,7 @@
 #include "engine/utf8.h"
 #include "tests/fuzz/change_model.h"
 #include "tests/fuzz/inputs.h"
+#include "tests/testing/work.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
@@ -57,9 +58,24 @@ void Use(const Model& model) {
   Require(score.log_probabilities.size() == (score.error.empty() ? 2 : 0), "each successor is scored");
 }
 
+// Reading takes time in proportion to the input: some 100 to 1000 instructions a byte, with sanitizers.
+Model ReadInTime(std::string_view input) {
+  static const test::WorkMeter meter;
+  struct Check {
+    size_t bytes;
+    double before = meter.Now();
+    ~Check() {
+      const auto size = static_cast<double>(bytes);
+      const double most = meter.counts_instructions() ? 2e8 + 2e4 * size : 2 + 1e-5 * size;
+      Require(meter.Now() - before <= most, "reading takes time in proportion to the input");
+    }
+  } const check{input.size()};
+  return Read(input);
+}
+
 void TryInput(std::string_view input) {
   try {
-    Use(Read(input));
+    Use(ReadInTime(input));
   } catch (const Error& error) {
     const std::string_view message = error.what();
     Require(!message.empty() && message.size() < 2000, "a message has a sensible length");

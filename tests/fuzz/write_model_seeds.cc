@@ -176,6 +176,23 @@ void AddHostile(SeedFolder& folder) {
   for (size_t i = 0; const std::string& file : files) folder.Add(fmt::format("hostile-{:02}", i++), file);
 }
 
+// Headers and vocabularies as large as the fuzzer makes them, of members that take few bytes.
+void AddLarge(SeedFolder& folder) {
+  const auto many = [](const char* begin, const char* member, size_t count, const char* end) {
+    std::string text(begin);
+    for (size_t i = 0; i < count; ++i) text += fmt::format(fmt::runtime(member), i, i > 0 ? "," : "");
+    return text + end;
+  };
+  const auto add = [&](const char* name, const std::string& header) {
+    folder.Add(name, FileWith(header.size(), header));
+  };
+  add("large-tensors", many("{", R"({1}"t{0}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})", 10'000, "}"));
+  add("large-objects", many(R"({"a":[)", "{1}{{}}", 200'000, "]}"));
+  add("large-shape", many(R"({"a":{"dtype":"F32","data_offsets":[0,0],"shape":[)", "{1}1", 200'000, "]}}"));
+  add("large-metadata", many(R"({"__metadata__":{)", R"({1}"{0}":"")", 60'000, "}}"));
+  folder.Add("large-vocabulary", DirectoryInput("{}", many("{", R"({1}"{0}":{0})", 60'000, "}"), FileWith(2, "{}")));
+}
+
 // Those of some kilobytes: a fuzzer gets through few large inputs.
 void AddGolden(SeedFolder& folder, const std::filesystem::path& golden) {
   for (const char* name : {"eos", "pad", "t1"}) {
@@ -198,6 +215,7 @@ int main(int argc, char** argv) {
     octavo::AddGolden(folder, argv[1]);
     octavo::AddVariants(folder);
     octavo::AddHostile(folder);
+    octavo::AddLarge(folder);
   } catch (const std::exception& error) {
     fmt::print(stderr, "write_model_seeds: {}\n", error.what());
     return 1;

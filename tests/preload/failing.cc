@@ -1,4 +1,5 @@
-// Preloaded into the command: makes the system refuse a thread or memory at a chosen call. Which one, environment variables say:
+// Preloaded into the command: makes the system refuse a thread or memory at a chosen call. Which one, environment
+// variables say:
 //
 //   OCTAVO_FAIL_THREAD=N     the N-th thread, counted from 1, cannot be started; N+ : nor any after it
 //   OCTAVO_FAIL_MALLOC=N     the same for calls of malloc and its kin, counted from the start of main
@@ -76,7 +77,8 @@ bool FailsMalloc() {
 extern "C" {
 
 // Before it, the dynamic loader and static objects allocate, where no program can help itself.
-int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, void (*init)(), void (*fini)(), void (*end)(), void* stack) {
+int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, void (*init)(), void (*fini)(),
+                      void (*end)(), void* stack) {
   static int (*real_main)(int, char**, char**);
   real_main = main;
   const auto begin = [](int count, char** arguments, char** environment) {
@@ -92,7 +94,8 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   return threads.IsNext() ? EAGAIN : real(thread, attributes, start, argument);
 }
 
-// Of glibc 2.36 itself, which oneTBB makes look for its allocator: without memory for the message that there is none, it crashes.
+// Of glibc 2.36 itself, which oneTBB makes look for its allocator: without memory for the message that there is none,
+// it crashes.
 void* dlopen(const char* file, int mode) {
   static const auto real = reinterpret_cast<decltype(&dlopen)>(dlsym(RTLD_NEXT, "dlopen"));
   loading = true;

@@ -1,4 +1,5 @@
-// How much work something is: instructions where the system counts them, else seconds of CPU. For ratios, not for judging speed.
+// How much work something is: instructions where the system counts them, else seconds of CPU. For ratios, not for
+// judging speed.
 #ifndef OCTAVO_TESTS_TESTING_WORK_H_
 #define OCTAVO_TESTS_TESTING_WORK_H_
 
