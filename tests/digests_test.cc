@@ -44,8 +44,8 @@ TEST(Digests, HoldOnEveryTarget) {
   const bool same_version = check::DigestedNumericsVersion() == kNumericsVersion;
   EXPECT_TRUE(same_version) << "kNumericsVersion is another than that of the digests";
   if (same && same_version) return;
-  ADD_FAILURE() << "If that is meant, raise kNumericsVersion in engine/version.h and, from a CPU with AVX2 or AVX-512, put this into "
-                   "engine/check/expected_digests.h:\n\n"
+  ADD_FAILURE() << "If the cases were changed, or the numerics were and kNumericsVersion in engine/version.h was raised, put this into "
+                   "engine/check/expected_digests.h (from a CPU with AVX2 or AVX-512, which has both kinds of targets):\n\n"
                 << check::FormatExpectedDigests(found[true], found[false]);
 }
 
