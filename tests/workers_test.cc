@@ -132,7 +132,9 @@ TEST(Workers, ScoreTogether) {
     ExpectTwoWorkers(Workers::Sign::kPanels, [&](const auto& next, const auto& emit) {
       ScoreAll(
           model, {.num_threads = threads},
-          [&] { return next() ? std::optional(ScoreRequest{{1, 2, 3}, 0, "", nullptr}) : std::nullopt; },
+          [&] {
+            return next() ? std::optional(ScoreRequest{{1, 2, 3}, 0, "", nullptr}) : std::nullopt;
+          },
           [&](const ScoreRequest&, Score&&) { emit(); });
     });
   }

@@ -12,7 +12,7 @@
 namespace octavo::check {
 
 struct ExpectedDigest {
-  const char* name;          // a kernel family; "model": logits; "text": texts, their log-probabilities, and a score
+  const char* name;         // a kernel family; "model": logits; "text": texts, their log-probabilities, and a score
   uint64_t fused, unfused;  // on targets with fused multiply-add, and without
 };
 

@@ -4,6 +4,7 @@ execute_process(COMMAND ${OCTAVO} check --cases 20 OUTPUT_VARIABLE out ERROR_VAR
 if(NOT code EQUAL 1)
   message(FATAL_ERROR "expected exit code 1, found ${code}:\n${out}${err}")
 endif()
+string(REPLACE ";" "," out "${out}")  # which would part elements of the lists
 string(REGEX MATCHALL "\n${ROW} +[A-Z][^\n]*" rows "${out}")
 string(REGEX MATCHALL "\n${ROW} +[A-Z][^\n]*FAILED" failed "${out}")
 string(REGEX MATCHALL "\nqkv +[A-Z][^\n]*ok" good "${out}")
