@@ -156,8 +156,9 @@ TEST_P(GoldenAttentionTest, StatisticsAreThoseOfPyTorchsWeights) {
     UseTarget(target);
     const Attention attention = Attend(model, golden.tokens, {.num_threads = 2});
     ASSERT_EQ(attention.length, length);
-    EXPECT_TRUE(Within(attention.weights, golden.attention, kBound));
+    EXPECT_TRUE(Within(golden.RowsOf(attention.weights), golden.attention, kBound));
     ASSERT_EQ(attention.statistics.size(), model.config().num_layers * model.config().num_heads);
+    if (golden.positions.size() < length) continue;  // statistics are about all positions
     for (size_t i = 0; i < attention.statistics.size(); ++i) {
       SCOPED_TRACE(i);
       const HeadStatistics expected = FromGolden(golden.attention.data() + i * length * length, characters);

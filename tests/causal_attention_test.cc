@@ -27,10 +27,10 @@ struct Shape {
 
 // Lengths and head sizes around the lane counts, and the shapes of the models M8, M64, MODD, one head of 33, heads of 1 and 4; heads and a
 // length of models that users bring.
-constexpr Shape kShapes[] = {{1, 1, 1, 1},   {2, 2, 3, 1},   {3, 8, 2, 8},  {1, 64, 4, 16},
-                             {2, 33, 3, 12}, {1, 17, 1, 33}, {2, 12, 5, 4}, {1, 31, 2, 15},
-                             {1, 15, 1, 9},  {1, 129, 2, 3}, {5, 7, 2, 16}, {2, 65, 1, 2},
-                             {1, 20, 2, 64}, {1, 9, 1, 80},  {1, 10, 1, 96}, {1, 7, 2, 128}, {1, 300, 1, 2}};
+constexpr Shape kShapes[] = {{1, 1, 1, 1},   {2, 2, 3, 1},  {3, 8, 2, 8},   {1, 64, 4, 16}, {2, 33, 3, 12},
+                             {1, 17, 1, 33}, {2, 12, 5, 4}, {1, 31, 2, 15}, {1, 15, 1, 9},  {1, 129, 2, 3},
+                             {5, 7, 2, 16},  {2, 65, 1, 2}, {1, 20, 2, 64}, {1, 9, 1, 80},  {1, 10, 1, 96},
+                             {1, 7, 2, 128}, {1, 300, 1, 2}};
 
 std::string Text(const Shape& shape) {
   return fmt::format("rows {}, length {}, heads {}, head size {}", shape.rows, shape.length, shape.heads,
@@ -144,10 +144,11 @@ TYPED_TEST(Attention, DividesByTheRootOfAnyHeadSize) {
   for (const size_t size : {1, 2, 9, 16, 48, 49, 64, 80, 96, 128, 256}) {
     SCOPED_TRACE(size);
     std::vector<TypeParam> qkv(2 * 3 * size, 0);
-    qkv[3 * size] = 1;                                                                                // q of position 1
+    qkv[3 * size] = 1;  // q of position 1
     qkv[4 * size] = static_cast<TypeParam>(std::sqrt(static_cast<long double>(size)) * std::log(3.0L));  // its key
     const Result<TypeParam> result = Causal(qkv, {1, 2, 1, size});
-    EXPECT_TRUE(Within(result.weights, std::vector{1.0, 0.0, 0.25, 0.75}, 8 * std::numeric_limits<TypeParam>::epsilon()));
+    EXPECT_TRUE(
+        Within(result.weights, std::vector{1.0, 0.0, 0.25, 0.75}, 8 * std::numeric_limits<TypeParam>::epsilon()));
   }
 }
 

@@ -44,9 +44,11 @@ TEST(Digests, HoldOnEveryTarget) {
   const bool same_version = check::DigestedNumericsVersion() == kNumericsVersion;
   EXPECT_TRUE(same_version) << "kNumericsVersion is another than that of the digests";
   if (same && same_version) return;
-  ADD_FAILURE() << "If that is meant, raise kNumericsVersion in engine/version.h and, from a CPU with AVX2 or AVX-512, put this into "
-                   "engine/check/expected_digests.h:\n\n"
-                << check::FormatExpectedDigests(found[true], found[false]);
+  ADD_FAILURE()
+      << "If the cases were changed, or the numerics were and kNumericsVersion in engine/version.h was raised, put "
+         "this into "
+         "engine/check/expected_digests.h (from a CPU with AVX2 or AVX-512, which has both kinds of targets):\n\n"
+      << check::FormatExpectedDigests(found[true], found[false]);
 }
 
 TEST(Digests, AreNamedByFamily) {
@@ -67,7 +69,8 @@ TEST(Digests, ChangesAreNamed) {
               fmt::format("layer_norm found {:016X}, expected {:016X}; text found 0000000000000000, expected {:016X}",
                           before ^ 1, before, Expected(fused)[10]));
   }
-  EXPECT_NE(check::DescribeDigestChanges(Expected(true), false), "") << "both kinds of targets have digests of their own";
+  EXPECT_NE(check::DescribeDigestChanges(Expected(true), false), "")
+      << "both kinds of targets have digests of their own";
 }
 
 template <typename... Values>

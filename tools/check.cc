@@ -65,7 +65,8 @@ const char* Conclusion(const std::vector<check::Row>& rows) {
     return !row.failure.empty() && row.kernel != check::kPromise;
   });
   return wrong ? "some checks failed: these kernels compute wrong results here"
-               : "the promise failed: the results are right within their bounds, but texts may differ from those of other "
+               : "the promise failed: the results are right within their bounds, but texts may differ from those of "
+                 "other "
                  "machines";
 }
 
@@ -99,7 +100,8 @@ void AddCheckCommand(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("check", "Check the kernels against the scalar reference on this CPU");
   command.footer(
       "Every kernel on every target, on random shapes and hard inputs; then whole models; and that all targets with\n"
-      "fused multiply-add give the same bits. The rows 'promise' close it: fixed cases, whatever the flags, whose bits\n"
+      "fused multiply-add give the same bits. The rows 'promise' close it: fixed cases, whatever the flags, whose "
+      "bits\n"
       "must be those that every other machine finds. Exit code 1 if anything fails.\n"
       "Examples:\n"
       "  octavo check\n"

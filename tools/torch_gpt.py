@@ -73,8 +73,9 @@ class MLP(nn.Module):
     def __init__(self, config):
         super().__init__()
         width, bias = config["n_embd"], config["bias"]
-        self.c_fc = nn.Linear(width, 4 * width, bias=bias)
-        self.c_proj = nn.Linear(4 * width, width, bias=bias)
+        inner = config.get("n_inner") or 4 * width
+        self.c_fc = nn.Linear(width, inner, bias=bias)
+        self.c_proj = nn.Linear(inner, width, bias=bias)
         self.activation = activation(config["activation_function"])
         self.dropout = config.get("dropout", 0.0)
 
@@ -97,7 +98,7 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """`config` has the names of the single-file form; `dropout` is optional. state_dict() has nanoGPT's names without prefix."""
+    """`config` has the names of the single-file form; `dropout` and `n_inner` are optional. state_dict() has nanoGPT's names without prefix."""
 
     def __init__(self, config):
         super().__init__()

@@ -85,7 +85,7 @@ Outcome CheckCausalAttention(Random& random) { return CheckCausalAttention(rando
 
 Outcome CheckCausalAttention(Random& random, const AttentionShape& shape) {
   Outcome outcome;
-  const auto [length, heads, size] = shape;
+  const size_t length = shape.length, heads = shape.num_heads, size = shape.head_size;
   const size_t width = heads * size, anywhere = AnyAlignment(random);
   const std::vector<float> values = RandomTable(random, length, shape);
   Panels qkv(values, length, 3 * width), out(length, width);
@@ -203,8 +203,7 @@ Outcome CheckDecodeAttention(Random& random) { return CheckDecodeAttention(rando
 
 Outcome CheckDecodeAttention(Random& random, const AttentionShape& shape) {
   Outcome outcome;
-  const auto [slots, heads, size] = shape;
-  const size_t width = heads * size;
+  const size_t slots = shape.length, heads = shape.num_heads, size = shape.head_size, width = heads * size;
   const size_t head_stride = slots * size * kPanelRows, newest = random.Below(slots);
   Guarded<float> keys(heads * head_stride, kPanelAlignment), values(heads * head_stride, kPanelAlignment);
   Panels q(kPanelRows, width), out(kPanelRows, width);

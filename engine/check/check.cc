@@ -66,8 +66,8 @@ Row RunPromise(const std::string& target) {
   const std::string changes = DescribeDigestChanges(ComputeDigests(), fused);
   if (changes.empty()) return row;
   row.same_bits = false;
-  row.failure = fmt::format("digests differ from those of numerics version {} {} fused multiply-add: {}", DigestedNumericsVersion(),
-                            fused ? "with" : "without", changes);
+  row.failure = fmt::format("digests differ from those of numerics version {} {} fused multiply-add: {}",
+                            DigestedNumericsVersion(), fused ? "with" : "without", changes);
   return row;
 }
 

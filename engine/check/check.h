@@ -29,7 +29,7 @@ struct Row {
   std::string kernel, target;
   uint64_t num_cases = 0;  // for kPromise, digests
   double worst = 0;        // largest error as a share of its bound; at most 1 is right
-  bool same_bits = true;   // as the other targets with, or without, fused multiply-add; for kPromise, as on all machines
+  bool same_bits = true;  // as the other targets with, or without, fused multiply-add; for kPromise, as on all machines
   std::string failure;    // empty: passed. What went wrong, and the case that shows it
 };
 

@@ -39,7 +39,8 @@ struct FixedMatrix {
 };
 
 // Every large head, one at the longest length; those of `tiny` and of odd models.
-constexpr AttentionShape kAttentionShapes[] = {{300, 1, 64}, {45, 2, 80}, {70, 1, 96}, {41, 1, 128}, {64, 4, 8}, {33, 3, 11}};
+constexpr AttentionShape kAttentionShapes[] = {{300, 1, 64}, {45, 2, 80}, {70, 1, 96},
+                                               {41, 1, 128}, {64, 4, 8},  {33, 3, 11}};
 
 // Row-major q | k | v. Scores spread over a few units; the last shape's values are so small that products with weights underflow,
 // to sums of -0 too.
@@ -160,9 +161,10 @@ uint64_t DigestMatMul() {
   };
   DigestHash hash;
   FixedInputs inputs(106);
-  for (const Shape& shape : {Shape{1, 33, 65}, Shape{4, 20, 7}, Shape{5, 128, 48}, Shape{17, 36, 61}, Shape{70, 17, 33}}) {
-    for (const Epilogue epilogue : {Epilogue::kStore, Epilogue::kAddResidual, Epilogue::kGeluErf, Epilogue::kGeluTanh,
-                                    Epilogue::kRelu}) {
+  for (const Shape& shape :
+       {Shape{1, 33, 65}, Shape{4, 20, 7}, Shape{5, 128, 48}, Shape{17, 36, 61}, Shape{70, 17, 33}}) {
+    for (const Epilogue epilogue :
+         {Epilogue::kStore, Epilogue::kAddResidual, Epilogue::kGeluErf, Epilogue::kGeluTanh, Epilogue::kRelu}) {
       const FixedMatrix m(inputs, shape.inputs, shape.outputs);
       Panels x(inputs.Numbers(shape.rows * shape.inputs, 2), shape.rows, shape.inputs);
       Panels out(inputs.Numbers(shape.rows * shape.outputs, 2), shape.rows, shape.outputs);
@@ -210,8 +212,8 @@ uint64_t DigestSample() {
       }
       for (size_t draw = 0; draw < 25; ++draw) {
         for (float& each : uniform) each = static_cast<float>(inputs.Below(1 << 24)) * 0x1p-24f;
-        Sample(logits.data(), static_cast<size_t>(count), {temperature.data(), top_k.data(), top_p.data(), uniform.data()},
-               scratch.data(), ids.data());
+        Sample(logits.data(), static_cast<size_t>(count),
+               {temperature.data(), top_k.data(), top_p.data(), uniform.data()}, scratch.data(), ids.data());
         for (const int32_t id : ids) hash.Add(id);
       }
     }

@@ -10,10 +10,9 @@ namespace octavo::check {
 namespace {
 
 // In the order of kExpectedDigests.
-constexpr uint64_t (*kCompute[kNumDigests])() = {DigestActivation, DigestCausalAttention, DigestDecodeAttention,
-                                                 DigestEmbed,      DigestLayerNorm,       DigestMatMul,
-                                                 DigestQkv,        DigestSample,          DigestSoftmax,
-                                                 DigestModel,      DigestText};
+constexpr uint64_t (*kCompute[kNumDigests])() = {
+    DigestActivation, DigestCausalAttention, DigestDecodeAttention, DigestEmbed, DigestLayerNorm, DigestMatMul,
+    DigestQkv,        DigestSample,          DigestSoftmax,         DigestModel, DigestText};
 
 }  // namespace
 

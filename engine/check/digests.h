@@ -1,6 +1,6 @@
 // The promise that all targets with fused multiply-add give the same bits, as do all without, in constants: hashes of what each kernel family,
 // whole models and whole texts give for fixed inputs. So one machine alone tells whether it agrees with all others. They hold for one version
-// of the numerics; kernels/README.md says how to renew them.
+// of the numerics; digests_test prints new ones, see kernels/README.md.
 #ifndef OCTAVO_ENGINE_CHECK_DIGESTS_H_
 #define OCTAVO_ENGINE_CHECK_DIGESTS_H_
 
@@ -12,7 +12,7 @@
 namespace octavo::check {
 
 struct ExpectedDigest {
-  const char* name;          // a kernel family; "model": logits; "text": texts, their log-probabilities, and a score
+  const char* name;         // a kernel family; "model": logits; "text": texts, their log-probabilities, and a score
   uint64_t fused, unfused;  // on targets with fused multiply-add, and without
 };
 

@@ -1,4 +1,4 @@
-// The digests that every machine must find; see digests.h. This file is printed by digests_test where it finds others.
+// The digests that every machine must find; see digests.h. digests_test prints the constants where it finds others.
 #ifndef OCTAVO_ENGINE_CHECK_EXPECTED_DIGESTS_H_
 #define OCTAVO_ENGINE_CHECK_EXPECTED_DIGESTS_H_
 

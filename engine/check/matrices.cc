@@ -113,8 +113,7 @@ Outcome CheckQkv(Random& random) {
   Outcome outcome;
   const bool large = random.Below(32) == 0;
   const size_t rows = random.Size(large ? 20 : 70), heads = large ? 1 : random.Between(1, 6),
-               size = large ? kLargeHeads[random.Below(std::size(kLargeHeads))] : random.Size(34),
-               width = heads * size;
+               size = large ? kLargeHeads[random.Below(std::size(kLargeHeads))] : random.Size(34), width = heads * size;
   const RandomMatrix m(random, width, 3 * width);
   Panels x(random.Hostile(rows * width), rows, width), table(rows, 3 * width);
   MatMul(x.data(), rows, m.matrix, Epilogue::kStore, table.data());

@@ -2,7 +2,8 @@
 """Makes the golden data: small random models in every form that files come in, and what PyTorch in float64 computes from them.
 
 Writes golden/NAME.safetensors or golden/NAME/ (the models), golden/NAME.expected.safetensors (`tokens` I32 [n], `logits` F64
-[n, vocabulary], `attention` [layers, heads, n, n], n = the context) and golden/manifest.json. NAME.gelu.expected.safetensors is what the
+[n, vocabulary], `attention` [layers, heads, n, n], n = the context; where that would be large, `attention` has the rows of the
+positions in `positions` I32 only) and golden/manifest.json. NAME.gelu.expected.safetensors is what the
 same weights give under another activation. The built-in model is not copied: its expected values stand under `tiny_...`. The weights are
 the same bits on every machine: uniform numbers of a frozen generator, no libm. verify_golden.py computes all of it again without PyTorch.
 
@@ -57,6 +58,8 @@ class Specimen:
     masks: bool = False  # attn.bias and attn.masked_bias, buffers of old Hugging Face versions
     escapes: bool = False  # vocab.json in ASCII, the rest as \u escapes
     start: str = None
+    inner: int = 0  # of the network; 0: 4 * width
+    positions: tuple = ()  # whose attention is kept; none: all
     extra_config: dict = dataclasses.field(default_factory=dict)
 
     def config(self):
@@ -70,6 +73,7 @@ class Specimen:
             "layer_norm_epsilon": self.epsilon,
             "tie_word_embeddings": self.tied,
             "bias": self.biases,
+            **({"n_inner": self.inner} if self.inner else {}),
         }
 
 
@@ -191,6 +195,22 @@ SPECIMENS = [
         start="C",
         extra_config={"eos_token_id": 10, "pad_token_id": 0},
     ),
+    # A head of 64, as nanoGPT's and GPT-2's models have, and a long text; 500 KB are enough, so the network is narrow.
+    Specimen(
+        "w128",
+        9,
+        list("\n ehilorst"),
+        "".join("\n ehilorst"[i * i * i // 11 % 10] for i in range(256)),
+        layers=1,
+        heads=2,
+        width=128,
+        activation="gelu_new",
+        epsilon=2.0**-7,
+        tied=True,
+        type="F16",
+        inner=128,
+        positions=(0, 1, 40, 63, 64, 127, 200, 255),
+    ),
     Specimen("t1", 8, list("ab"), "b", layers=1, heads=3, width=3, activation="relu"),
 ]
 
@@ -248,9 +268,12 @@ def expected_values(config, weights, tokens):
     return logits, np.stack([block.attn.weights[0].numpy() for block in model.h])
 
 
-def write_expected(path, tokens, logits, attention, type_of_attention="F64"):
+def write_expected(path, tokens, logits, attention, type_of_attention="F64", positions=()):
     tensors = {"logits": logits, "attention": attention, "tokens": np.array(tokens)}
-    write_safetensors(path, tensors, dtype={"logits": "F64", "attention": type_of_attention, "tokens": "I32"})
+    if positions:
+        tensors["attention"], tensors["positions"] = attention[:, :, list(positions)], np.array(positions)
+    kinds = {"logits": "F64", "attention": type_of_attention, "tokens": "I32", "positions": "I32"}
+    write_safetensors(path, tensors, dtype=kinds)
 
 
 def write_model(golden, specimen, weights, types):
@@ -336,7 +359,7 @@ def make(golden, tiny):
         tokens = [specimen.vocabulary.index(character) for character in specimen.text]
         stored = {name: as_stored(array, types[name]) for name, array in weights.items()}
         logits, attention = expected_values(specimen.config(), stored, tokens)
-        write_expected(golden / f"{specimen.name}.expected.safetensors", tokens, logits, attention)
+        write_expected(golden / f"{specimen.name}.expected.safetensors", tokens, logits, attention, positions=specimen.positions)
         report(specimen.name, logits, attention)
         if other := specimen.other_activation:
             logits, attention = expected_values({**specimen.config(), "activation_function": other}, stored, tokens)
@@ -346,6 +369,7 @@ def make(golden, tiny):
             "type": specimen.type,
             "orientation": "[in, out]" if specimen.inputs_first else "[out, in]",
             "padding": max(0, specimen.stored_rows - len(specimen.vocabulary)),
+            **({"inner_width": specimen.inner} if specimen.inner else {}),
         }
         manifest.append(entry(specimen.name, model, specimen.text, specimen.config(), stored, **form))
     if tiny.exists():

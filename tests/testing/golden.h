@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,22 @@ inline Model OpenGolden(const nlohmann::json& entry) {
 struct GoldenValues {
   std::vector<TokenId> tokens;
   std::vector<double> logits;     // [T, vocabulary]
-  std::vector<double> attention;  // [layers, heads, T, T]
+  std::vector<double> attention;  // [layers, heads, positions, T]
+  std::vector<size_t> positions;  // whose attention there is: all, or some of a large model's
+
+  // Those rows of [layers, heads, T, T].
+  template <typename Value>
+  std::vector<Value> RowsOf(const std::vector<Value>& whole) const {
+    const size_t length = tokens.size();
+    std::vector<Value> rows;
+    for (size_t head = 0; head < whole.size(); head += length * length) {
+      for (const size_t t : positions) {
+        const auto row = whole.begin() + static_cast<std::ptrdiff_t>(head + t * length);
+        rows.insert(rows.end(), row, row + static_cast<std::ptrdiff_t>(length));
+      }
+    }
+    return rows;
+  }
 };
 
 inline GoldenValues ReadGolden(const nlohmann::json& entry) {
@@ -39,12 +55,18 @@ inline GoldenValues ReadGolden(const nlohmann::json& entry) {
     const std::vector<std::byte> data(tensor.data.begin(), tensor.data.end());
     if (tensor.name == "tokens") {
       golden.tokens = ValuesOf<TokenId>(data);
+    } else if (tensor.name == "positions") {
+      for (const int32_t position : ValuesOf<int32_t>(data)) golden.positions.push_back(static_cast<size_t>(position));
     } else if (tensor.type == "F64") {
       (tensor.name == "logits" ? golden.logits : golden.attention) = ValuesOf<double>(data);
     } else {
       const std::vector<float> floats = ValuesOf<float>(data);
       golden.attention.assign(floats.begin(), floats.end());
     }
+  }
+  if (golden.positions.empty()) {
+    golden.positions.resize(golden.tokens.size());
+    std::iota(golden.positions.begin(), golden.positions.end(), size_t{0});
   }
   return golden;
 }
