@@ -2,11 +2,14 @@
 #include "engine/generate.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/fail.h"
+#include "engine/float_control.h"
 #include "engine/group.h"
 #include "engine/ordered_queue.h"
 #include "engine/parallel.h"
@@ -86,23 +89,40 @@ LaneUse GenerateAll(const Model& model, const RunOptions& options,
   const bool alone = !queue.has_reader();
   const Team team(options, alone);
   std::vector<LaneUse> uses(layout.num_groups);
+  std::atomic<bool> grown = false;
+  std::atomic<size_t> num_running = 1, num_without_memory = 0;
   team.Grow(alone ? 1 : layout.num_groups, [&](size_t i, const std::function<size_t()>& grow) {
     const Group::Queue view{[&](size_t held) {
                               auto item = queue.Take(held);
-                              if (queue.has_ready()) queue.SetWorkers(grow());
+                              if (queue.has_ready() && !grown.exchange(true)) queue.SetWorkers(num_running = grow());
                               return item;
                             },
                             [&](uint64_t number, GenerateRequest&& request, Completion&& completion) {
                               queue.Put(number, std::move(request), std::move(completion));
                             },
                             [&] { return queue.failed() || options.Abandoned(); }};
+    std::optional<Group> group;
     try {
-      uses[i] = Group(model, team, layout.num_panels, options.kv, view, nullptr).Run();
+      group.emplace(model, team, layout.num_panels, options.kv, view, nullptr);
+    } catch (...) {
+      if (i == 0) return queue.Abort(std::current_exception());
+      // Stacks of threads took the memory: the others do the work.
+      ++num_without_memory;
+      return queue.DropWorker();
+    }
+    try {
+      uses[i] = group->Run();
       if (options.Abandoned()) queue.Abort(nullptr);  // other groups may wait for requests behind those dropped here
     } catch (...) {
       queue.Abort(std::current_exception());
     }
   });
+  if (num_without_memory > 0 && options.on_fewer_threads) {
+    const DefaultFloatControl control;
+    const size_t rest = num_running - num_without_memory;
+    options.on_fewer_threads(static_cast<int>(rest),
+                             fmt::format("memory sufficed for {} of {} threads", rest, num_running.load()));
+  }
   queue.Finish();
   LaneUse use;
   for (const LaneUse& one : uses) use = {use.steps + one.steps, use.busy + one.busy};

@@ -60,7 +60,8 @@ class OrderedQueue {
     if (held == 0) WaitForRequest(lock);
     if (failed_ || Stopped() || ready_.empty()) return std::nullopt;
     // As many for each worker, so that a few requests do not all go to the first who asks.
-    const size_t share = (static_cast<size_t>(taken_ - returned_) + ready_.size() + num_workers_ - 1) / num_workers_;
+    const size_t workers = num_workers_ - num_dropped_;
+    const size_t share = (static_cast<size_t>(taken_ - returned_) + ready_.size() + workers - 1) / workers;
     if (held >= std::max<size_t>(share, 1)) return std::nullopt;
     Item item{taken_++, std::move(ready_.front())};
     ready_.pop_front();
@@ -73,10 +74,16 @@ class OrderedQueue {
     return !failed_ && !Stopped() && !ready_.empty();
   }
 
-  // How many workers there are.
+  // How many workers there are, with those that are dropped.
   void SetWorkers(size_t num_workers) {
     const std::lock_guard lock(mutex_);
     num_workers_ = num_workers;
+  }
+
+  // One worker less, which holds nothing.
+  void DropWorker() {
+    const std::lock_guard lock(mutex_);
+    ++num_dropped_;
   }
 
   void Put(uint64_t number, Request&& request, Result&& result) {
@@ -216,7 +223,7 @@ class OrderedQueue {
   const Next& next_;
   const Emit& emit_;
   const RunOptions& options_;
-  size_t num_workers_;
+  size_t num_workers_, num_dropped_ = 0;
   const size_t window_;
   std::mutex mutex_;
   std::condition_variable changed_, room_;  // for the workers; for the reader

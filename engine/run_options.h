@@ -35,8 +35,8 @@ struct RunOptions {
   std::function<void()> wake_next = {};
 
   // Called, on any thread, when the system refuses threads (a limit of the user, of the container, no memory for
-  // stacks): the run goes on with those there are, with the same results, down to the caller's own alone. That one
-  // calls `next` itself when it has no text in hand.
+  // stacks) or there is no memory for what one works with: the run goes on with those there are, with the same results,
+  // down to the caller's own alone. That one calls `next` itself when it has no text in hand.
   FewerThreads on_fewer_threads = {};
 };
 
