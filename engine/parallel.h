@@ -53,7 +53,7 @@ class Team {
     size_t num_running = 1;  // changes before others run
     bool grown = count <= 1;
     std::function<size_t()> grow;
-    const std::function<void(size_t)> begin = [&](size_t i) {
+    const std::function<void(size_t)> begin = [&](size_t i) noexcept {
       WorkOn(i, work, grow);
       if (--num_left == 0) done->Open();
     };
