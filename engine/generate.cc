@@ -90,17 +90,17 @@ LaneUse GenerateAll(const Model& model, const RunOptions& options,
   std::atomic<bool> grown = false;
   std::atomic<size_t> num_running = 1, num_without_memory = 0;
   team.Grow(alone ? 1 : layout.num_groups, [&](size_t i, const std::function<size_t()>& grow) {
-    const Group::Queue view{[&](size_t held) {
-                              auto item = queue.Take(held);
-                              if (queue.has_ready() && !grown.exchange(true)) queue.SetWorkers(num_running = grow());
-                              return item;
-                            },
-                            [&](uint64_t number, GenerateRequest&& request, Completion&& completion) {
-                              queue.Put(number, std::move(request), std::move(completion));
-                            },
-                            [&] { return queue.failed(); }};
     std::optional<Group> group;
     try {
+      const Group::Queue view{[&](size_t held) {
+                                auto item = queue.Take(held);
+                                if (queue.has_ready() && !grown.exchange(true)) queue.SetWorkers(num_running = grow());
+                                return item;
+                              },
+                              [&](uint64_t number, GenerateRequest&& request, Completion&& completion) {
+                                queue.Put(number, std::move(request), std::move(completion));
+                              },
+                              [&] { return queue.failed(); }};
       group.emplace(model, team, layout.num_panels, options.kv, view, nullptr);
     } catch (...) {
       if (i == 0) return queue.Abort(std::current_exception());

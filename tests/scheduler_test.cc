@@ -291,7 +291,7 @@ TEST(Ending, StopReachesWhoWaits) {
 
 TEST(Queue, GivesEachWorkerAsMany) {
   using Queue = OrderedQueue<int, int>;
-  int given = 0;
+  std::atomic<int> given = 0;
   std::vector<int> emitted;
   const Queue::Next next = [&]() -> std::optional<int> { return given < 10 ? std::optional(given++) : std::nullopt; };
   const Queue::Emit emit = [&](const int& request, int&& result) {
