@@ -109,17 +109,16 @@ class Team {
     const auto alone = [&] { return crew().size() == 0 || (seconds < kShortSeconds && num_busy_ > crew().size()); };
     if (pieces <= 1 || alone()) return range(size_t{0}, size_t{0}, count);
     ShownOrder order;
+    const auto run = [&](size_t piece) {
+      const DefaultFloatControl control;
+      order.Pass();
+      range(piece, piece * count / pieces, (piece + 1) * count / pieces);
+      order.Pass();
+    };
     const auto share = [&] {
       order.Pass();
       tbb::parallel_for(
-          size_t{0}, pieces,
-          [&](size_t piece) {
-            const DefaultFloatControl control;
-            order.Pass();
-            range(piece, piece * count / pieces, (piece + 1) * count / pieces);
-            order.Pass();
-          },
-          tbb::simple_partitioner());
+          size_t{0}, pieces, [&run](size_t piece) { run(piece); }, tbb::simple_partitioner());
       order.Pass();
     };
     // Isolated: while it waits for others' pieces, a thread must not begin another task.
