@@ -16,6 +16,7 @@
 #include "kernels/qkv.h"
 #include "kernels/sample.h"
 #include "kernels/softmax.h"
+#include "kernels/strict_math.h"
 
 namespace octavo::check {
 namespace {

@@ -9,6 +9,7 @@
 #include "engine/forward.h"
 #include "engine/generate.h"
 #include "engine/score.h"
+#include "kernels/strict_math.h"
 
 namespace octavo::check {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "engine/check/expected_digests.h"
 #include "engine/version.h"
+#include "kernels/strict_math.h"
 
 namespace octavo::check {
 namespace {
