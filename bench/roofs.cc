@@ -2,6 +2,7 @@
 #include "bench/roofs.h"
 
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +10,8 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <tuple>
 
@@ -91,7 +94,13 @@ double SumOnThreads(int num_threads, const std::function<double(int)>& rate) {
     rates[static_cast<size_t>(i)] = rate(i);
   };
   std::vector<std::jthread> threads;
-  for (int i = 1; i < num_threads; ++i) threads.emplace_back(run, i);
+  try {
+    for (int i = 1; i < num_threads; ++i) threads.emplace_back(run, i);
+  } catch (const std::system_error& error) {
+    missing = 0;  // those that wait for the others go on
+    throw std::runtime_error(fmt::format("cannot start {} threads: {}; try --benchmark_filter without their number",
+                                         num_threads, error.code().message()));
+  }
   run(0);
   for (std::jthread& thread : threads) thread.join();
   return std::accumulate(rates.begin(), rates.end(), 0.0);
