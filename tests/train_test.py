@@ -87,6 +87,18 @@ class TrainTest(unittest.TestCase):
         self.assertEqual(len(losses), 3)
         self.assertLess(losses[-1], losses[0] - 0.05)
 
+    def test_something_is_said_before_the_first_validation(self):
+        status, output, _ = self.run_trainer("silent", "--steps", "12", "--eval-every", "1000")
+        self.assertEqual(status, 0)
+        self.assertRegex(output, r"(?m)^step 10/12  training [0-9.]+  \d+ ms a step  0:00:0\d left; validation every 1000 steps$")
+
+    def test_missing_packages_are_one_line(self):
+        with mock.patch("importlib.util.find_spec", lambda name: None if name == "torch" else True):
+            with self.assertRaisesRegex(SystemExit, r"^train.py: \S+ lacks torch: .*requirements\.txt, or apt-get install python3-torch [^\n]*$"):
+                train.require_packages()
+        requirements = (pathlib.Path(train.__file__).parent / "requirements.txt").read_text(encoding="utf-8")
+        self.assertEqual(re.findall(r"(?m)^\w+$", requirements), ["numpy", "torch"])
+
     def test_resumed_equals_unbroken(self):
         for name, options in (
             ("plain", []),

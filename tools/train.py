@@ -9,6 +9,7 @@ is kept in --out; --checkpoint holds all that is needed to go on (--resume), exa
 """
 
 import hashlib
+import importlib.util
 import math
 import os
 import signal
@@ -83,6 +84,15 @@ def parse_arguments(argv=None):
 
 def fail(message):
     sys.exit("train.py: " + one_line(message))
+
+
+def require_packages():
+    """One line where this Python lacks what training needs, not a traceback."""
+    missing = [name for name in ("numpy", "torch") if importlib.util.find_spec(name) is None]
+    if missing:
+        requirements = os.path.join(os.path.dirname(os.path.realpath(__file__)), "requirements.txt")
+        fail(f"{sys.executable} lacks {' and '.join(missing)}: {sys.executable} -m pip install -r {requirements}, "
+             "or apt-get install python3-torch and run it with /usr/bin/python3")
 
 
 # What may differ between a run and its continuation; every other setting must be as it was.
@@ -254,6 +264,8 @@ def train(arguments):
 
     offsets = torch.arange(arguments.context)
     began, first_step = time.monotonic(), step
+    told = began  # when a line was last printed
+    tell_first, tell_every = min(10, arguments.steps), 30  # steps; seconds
     running, counted = torch.zeros(()), 0
     while step < arguments.steps and not interrupted:
         # Each step's windows depend on seed and step alone, so a resumed run sees what the unbroken one would have.
@@ -269,7 +281,15 @@ def train(arguments):
         running += loss.detach()
         counted += 1
         step += 1
-        if step % arguments.eval_every == 0 or step == arguments.steps:
+        spent = time.monotonic() - began
+        pace = spent / (step - first_step)
+        timing = f"{pace * 1e3:.0f} ms a step  {clock(pace * (arguments.steps - step))} left"
+        is_validated = step % arguments.eval_every == 0 or step == arguments.steps
+        if not is_validated and (step - first_step == tell_first or time.monotonic() - told > tell_every):
+            print(f"step {step}/{arguments.steps}  training {running.item() / counted:.4f}  {timing}; "
+                  f"validation every {arguments.eval_every} steps", flush=True)
+            told = time.monotonic()
+        if is_validated:
             held_out_loss = validation_loss(model, held_out, arguments.context)
             if not math.isfinite(held_out_loss):
                 fail(f"the loss is {held_out_loss} at step {step}; a lower --rate or --clip may help")
@@ -279,13 +299,12 @@ def train(arguments):
                     arguments.out, {k: v.numpy() for k, v in model.tensors().items()}, metadata, arguments.dtype
                 )
             save()
-            spent = time.monotonic() - began
-            left = spent / (step - first_step) * (arguments.steps - step)
             print(
                 f"step {step}/{arguments.steps}  training {running.item() / counted:.4f}  validation {held_out_loss:.4f}  "
-                f"best {best:.4f}  {spent / (step - first_step) * 1e3:.0f} ms a step  {clock(left)} left",
+                f"best {best:.4f}  {timing}",
                 flush=True,
             )
+            told = time.monotonic()
             running, counted = torch.zeros(()), 0
     if interrupted:
         save()
@@ -297,6 +316,7 @@ def train(arguments):
 
 if __name__ == "__main__":
     given = parse_arguments()
+    require_packages()
     prepare_environment()
     try:
         train(given)
