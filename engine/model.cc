@@ -9,6 +9,7 @@
 #include "engine/json.h"
 #include "engine/packed_weights.h"
 #include "engine/safetensors.h"
+#include "engine/suggest.h"
 #include "engine/utf8.h"
 
 // The built-in models, placed in the read-only data by embedded_models.S.
@@ -213,7 +214,8 @@ Model Model::BuiltIn(std::string_view name) {
   for (const BuiltInModel& model : kBuiltInModels) {
     if (model.name == name) return Parse({model.begin, model.end}, fmt::format("built-in model {}", name));
   }
-  Fail("there is no built-in model {}; there are: {}", Quote(name), fmt::join(BuiltInNames(), ", "));
+  Fail("there is no built-in model {}; there are: {}{}", Quote(name), fmt::join(BuiltInNames(), ", "),
+       DidYouMean(name, BuiltInNames()));
 }
 
 Model Model::Open(std::string_view name_or_path) {
@@ -222,8 +224,8 @@ Model Model::Open(std::string_view name_or_path) {
   }
   std::error_code code;
   if (std::filesystem::status(name_or_path, code).type() == std::filesystem::file_type::not_found) {
-    Fail("model {}: there is no such file or directory, nor a built-in model of that name ({})",
-         QuotePath(name_or_path), fmt::join(BuiltInNames(), ", "));
+    Fail("model {}: there is no such file or directory, nor a built-in model of that name ({}){}",
+         QuotePath(name_or_path), fmt::join(BuiltInNames(), ", "), DidYouMean(name_or_path, BuiltInNames()));
   }
   return Load(name_or_path);
 }

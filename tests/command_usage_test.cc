@@ -90,6 +90,29 @@ void ExpectRefused(const std::vector<WrongUse>& cases) {
   }
 }
 
+TEST(WrongUsage, SuggestsWhatWasMeant) {
+  ExpectRefused({
+      {{"generate", "--promt", "x"}, "unknown flag '--promt'; did you mean --prompt? (see octavo generate --help)"},
+      {{"generate", "--max-cahrs=5"}, "unknown flag '--max-cahrs=5'; did you mean --max-chars? ("},
+      {{"score", "--strid", "1"}, "; did you mean --stride? ("},
+      {{"genrate"},
+       "unknown subcommand 'genrate'; expected generate, score, attend, check or info; did you mean generate?"},
+      {{"--versoin"}, "unknown flag '--versoin'; did you mean --version? ("},
+  });
+  for (const std::string name : {"--zzz", "--q", "-"}) {
+    EXPECT_EQ(RunOctavo({"generate", name}).err.find("did you mean"), std::string::npos) << name;
+  }
+  EXPECT_NE(RunOctavo({"info", "--model", "tinny"}).err.find("(tiny, small); did you mean tiny?"), std::string::npos);
+  EXPECT_EQ(RunOctavo({"info", "--model", "mine.safetensors"}).err.find("did you mean"), std::string::npos);
+}
+
+TEST(Help, AnswersToWordsToo) {
+  EXPECT_EQ(RunWell({"help"}).out, RunWell({"--help"}).out);
+  EXPECT_EQ(RunWell({"help", "score"}).out, RunWell({"score", "--help"}).out);
+  EXPECT_EQ(RunWell({"version"}).out, RunWell({"--version"}).out);
+  ExpectOneMessage(RunOctavo({"help", "bogus"}), 2, "unknown subcommand 'bogus'");
+}
+
 TEST(WrongUsage, NamesTheWordThatIsWrong) {
   ExpectRefused({
       {{}, "expected a subcommand: generate, score, attend, check or info (see octavo --help)"},

@@ -91,6 +91,7 @@ int Run(const Flags& flags) {
   const std::vector<check::Row> rows = check::Run(options, on_row);
   if (!table) WriteOut(JsonOf(rows, passed));
   if (!passed) Complain("{}", Conclusion(rows));
+  if (passed && table && !flags.quiet) Complain("all is well: {} checks passed", rows.size());
   return passed ? 0 : 1;
 }
 

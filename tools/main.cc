@@ -4,6 +4,7 @@
 #include <new>
 
 #include "engine/error.h"
+#include "engine/suggest.h"
 #include "engine/utf8.h"
 #include "engine/version.h"
 #include "tools/command.h"
@@ -23,6 +24,25 @@ std::vector<std::string> SubcommandNames(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
   return names;
+}
+
+std::vector<std::string> FlagNames(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// `octavo help`, `octavo help SUBCOMMAND` and `octavo version`, as many programs have them, are flags here.
+std::vector<std::string> WithFlagsForWords(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments == std::vector<std::string>{"version"}) return {"--version"};
+  if (arguments.empty() || arguments[0] != "help") return arguments;
+  std::vector<std::string> flags(arguments.begin() + 1, arguments.end());
+  const std::vector<std::string> names = SubcommandNames(app);
+  const bool known = flags.empty() || std::find(names.begin(), names.end(), flags[0]) != names.end();
+  if (known) flags.push_back("--help");  // else the word is complained of
+  return flags;
 }
 
 // The subcommand that is meant, or the command itself.
@@ -63,9 +83,15 @@ std::vector<std::string> SeparateValues(const CLI::App& command, const std::vect
 std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
   for (const std::string& extra : app.remaining(true)) {
     if (extra == "--") continue;
-    if (extra.starts_with('-')) return fmt::format("unknown flag {}", Quote(extra));
+    if (extra.starts_with('-')) {
+      const auto commands = app.get_subcommands();
+      return fmt::format(
+          "unknown flag {}{}", Quote(extra),
+          DidYouMean(extra.substr(0, extra.find('=')), FlagNames(commands.empty() ? app : *commands[0])));
+    }
     if (!app.get_subcommands().empty()) return fmt::format("unexpected argument {}", Quote(extra));
-    return fmt::format("unknown subcommand {}; expected {}", Quote(extra), Either(SubcommandNames(app)));
+    return fmt::format("unknown subcommand {}; expected {}{}", Quote(extra), Either(SubcommandNames(app)),
+                       DidYouMean(extra, SubcommandNames(app)));
   }
   // Its own words are plain where something is missing.
   if (dynamic_cast<const CLI::RequiredError*>(&error)) return error.what();
@@ -90,7 +116,7 @@ int Run(CLI::App& app, const Action& action, const std::vector<std::string>& arg
   return action();
 }
 
-int Main(const std::vector<std::string>& arguments) {
+int Main(const std::vector<std::string>& given) {
   CLI::App app(
       "Small character-level GPTs on this CPU: write text, score it, show attention, describe models,\ncheck kernels.",
       "octavo");
@@ -110,6 +136,7 @@ int Main(const std::vector<std::string>& arguments) {
   AddAttendCommand(app, action);
   AddCheckCommand(app, action);
   AddInfoCommand(app, action);
+  const std::vector<std::string> arguments = WithFlagsForWords(app, given);
   try {
     return Run(app, action, arguments);
   } catch (const UsageError& error) {
