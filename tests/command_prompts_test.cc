@@ -16,6 +16,24 @@ const Arguments kJsonInput = {"--prompts", "-", "--input-format", "jsonl"};
 
 std::vector<Json> Prompts(const RunResult& result) { return Column(Records(result), "prompt"); }
 
+TEST(PromptLines, AreReadWithTheirEscapesWhereAsked) {
+  const std::string input = "a\\nb\n\\u0061\\\\\nb\\x\na\n";
+  const RunResult plain = RunOctavo(kM8 + kInput, {.input = input});
+  EXPECT_EQ(Prompts(plain), (std::vector<Json>{"a\\nb", "\\u0061\\\\", "b\\x", "a"}));
+  const RunResult escaped = RunOctavo(kM8 + kInput + Arguments{"--escape", "--unknown", "skip"}, {.input = input});
+  EXPECT_EQ(escaped.exit_code, 1);
+  EXPECT_EQ(Prompts(escaped), (std::vector<Json>{"a\nb", "a\\", "b\\x", "a"}));
+  const std::vector<Json> records = Records(escaped);
+  EXPECT_EQ(records.at(2).at("finish"), "error");
+  EXPECT_EQ(records.at(2).at("line"), 3);
+  EXPECT_EQ(records.at(3).at("chars"), 5);
+  // JSON has escapes of its own.
+  const RunResult json = RunWell(kM8 + kJsonInput + Arguments{"--escape"}, {.input = R"({"prompt": "a\nb"})"});
+  EXPECT_EQ(Prompts(json), (std::vector<Json>{"a\nb"}));
+  const RunResult backslash = RunOctavo(kM8 + kJsonInput + Arguments{"--escape"}, {.input = R"({"prompt": "a\\nb"})"});
+  EXPECT_EQ(Prompts(backslash), (std::vector<Json>{"a\\nb"}));
+}
+
 TEST(PromptLines, AreReadWithoutTheirLineEnds) {
   const std::vector<std::pair<std::string, std::vector<Json>>> cases = {
       {"", {}},

@@ -29,9 +29,6 @@ NOT_RUN = {
     "tools/train.py my.txt --out my.safetensors --checkpoint my.checkpoint": "trains for an hour; train_test trains",
 }
 
-# Files that the page speaks of as the reader's own.
-OWN_FILES = {"names.txt": b"JULIET:\nROMEO:\nKING\n"}
-
 
 def without_comment(line):
     return re.sub(r"\s+#.*", "", line).strip()
@@ -61,7 +58,7 @@ class ReadmeTest(unittest.TestCase):
         (folder / "build" / "release" / "octavo").symlink_to(pathlib.Path(OCTAVO).resolve())
         for name in ("tools", "bench"):
             (folder / name).symlink_to(SOURCE / name)
-        for name, content in (files or OWN_FILES).items():
+        for name, content in (files or {}).items():
             (folder / name).write_bytes(content)
         (folder / "bin").mkdir()
         (folder / "bin" / "python3").symlink_to(sys.executable)  # the Python that has what the tools need

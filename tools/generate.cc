@@ -161,7 +161,10 @@ OrderedJson RunRecord(const Flags& flags, const GenerateOptions& options, const 
   model_hash.Add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   for (const std::string& prompt : prompts) flag_hash.Add(fmt::format("{}:{}", prompt.size(), prompt));
   OrderedJson file = nullptr;
-  if (input && CanReadAgain(flags, input)) file = Hex(HashFile(flags.prompt_files[0]));
+  if (input && CanReadAgain(flags, input)) {
+    const bool escaped = flags.escape && !json_lines;
+    file = Hex(HashFile(flags.prompt_files[0])) + (escaped ? ", escaped" : "");
+  }
   return {{"octavo", Version()},
           {"numerics", kNumericsVersion},
           {"fused_multiply_add", HasFusedMultiplyAdd(CurrentTarget())},
@@ -253,7 +256,8 @@ int Run(const Flags& flags) {
   const uint64_t num_there = file ? file->Begin(RunRecord(flags, options, model, prompts, input, json_lines, seed)) : 0;
 
   const bool streams = one && flags.format == "text" && isatty(STDOUT_FILENO);
-  PromptReader reader(std::move(prompts), std::move(input), json_lines, {flags.samples, options}, flags.quiet);
+  PromptReader reader(std::move(prompts), std::move(input), json_lines, {flags.samples, options, flags.escape},
+                      flags.quiet);
   RequestSource source(model, reader, unknown, seed, flags.first);
   Output output(file ? file->fd() : STDOUT_FILENO, file ? Quote(file->path()) : "standard output",
                 [&](std::string_view bytes) {
@@ -299,7 +303,8 @@ void AddInputFlags(FlagAdder& add, Flags& flags) {
                "- is standard input");
   add.AddChoice("--input-format", flags.input_format, {"lines", "jsonl"},
                 "of --prompts (default: jsonl if its name ends so)");
-  add.AddSwitch("--escape", flags.escape, "read \\n \\t \\\\ \\uXXXX in --prompt and --stop");
+  add.AddSwitch("--escape", flags.escape,
+                "read \\n \\t \\\\ \\uXXXX in --prompt, --stop and files of\nprompts that are not JSON lines");
   add.AddParsed("--unknown", "WHAT",
                 "a prompt character that the model lacks: error, skip\nor replace=C (default error)",
                 [&flags](const std::string& text) { CheckUnknown(flags.unknown = text); });

@@ -99,8 +99,17 @@ bool PromptReader::TakeNext(PromptRecord& record) {
     ReadJson(*line, record);
   } else {
     record.text = std::move(*line);
+    if (defaults_.escape) ReadLineEscapes(record);
   }
   return true;
+}
+
+void PromptReader::ReadLineEscapes(PromptRecord& record) {
+  try {
+    record.text = ReadEscapes(*record.text);
+  } catch (const Error& error) {
+    record.error = error.what();
+  }
 }
 
 void PromptReader::ReadJson(const std::string& line, PromptRecord& record) {

@@ -30,6 +30,7 @@ struct PromptRecord {
 struct PromptDefaults {
   uint64_t samples = 1;
   GenerateOptions options;
+  bool escape = false;  // lines of text are read with their escapes (\n \t \\ \uXXXX); JSON has its own
 };
 
 class PromptReader {
@@ -48,6 +49,7 @@ class PromptReader {
   std::optional<double> ShareTaken() const;
   bool TakeNext(PromptRecord& record);
   void ReadJson(const std::string& line, PromptRecord& record);
+  static void ReadLineEscapes(PromptRecord& record);
 
   std::vector<std::string> texts_;
   std::optional<Input> input_;
