@@ -26,6 +26,34 @@ class DefaultFloatControl {
   std::fenv_t found_;
 };
 
+// Around each call of a caller's own code by a thread whose control is the default: makes it the default again where that
+// code has changed it. Reads one register, where DefaultFloatControl saves and loads all, which took 5% of the time of
+// texts of 8 characters on two threads.
+class UndoneFloatControl {
+ public:
+  UndoneFloatControl() = default;
+  ~UndoneFloatControl() {
+    if (!IsDefault()) std::fesetenv(FE_DFL_ENV);
+  }
+  UndoneFloatControl(const UndoneFloatControl&) = delete;
+  UndoneFloatControl& operator=(const UndoneFloatControl&) = delete;
+
+ private:
+  // Of the register that rules vector arithmetic, without the flags of exceptions that were raised.
+  static bool IsDefault() {
+#if defined(__x86_64__)
+    constexpr unsigned kDefault = 0x1F80, kRaised = 0x3F;
+    return (__builtin_ia32_stmxcsr() & ~kRaised) == kDefault;
+#elif defined(__aarch64__)
+    unsigned long control;
+    asm volatile("mrs %0, fpcr" : "=r"(control));
+    return control == 0;
+#else
+    return false;
+#endif
+  }
+};
+
 }  // namespace octavo
 
 #endif  // OCTAVO_ENGINE_FLOAT_CONTROL_H_

@@ -134,7 +134,7 @@ class OrderedQueue {
   bool Stopped() const { return options_.stop && options_.stop->load(std::memory_order_relaxed); }
 
   std::exception_ptr EmitOne(Done& done) const {
-    const DefaultFloatControl control;
+    const UndoneFloatControl control;
     try {
       emit_(done.request, std::move(done.result));
     } catch (...) {
@@ -165,7 +165,7 @@ class OrderedQueue {
     std::optional<Request> request;
     std::exception_ptr error;
     try {
-      const DefaultFloatControl control;
+      const UndoneFloatControl control;
       request = next_();
     } catch (...) {
       error = std::current_exception();
@@ -182,6 +182,7 @@ class OrderedQueue {
 
   // The reader's thread: until the input ends or something fails.
   void ReadAll() {
+    const DefaultFloatControl control;  // a thread begins with that of the one that started it
     std::unique_lock lock(mutex_);
     while (!ended_ && !Stopped()) {
       ReadOne(lock);
