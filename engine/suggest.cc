@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "kernels/strict_math.h"
+
 namespace octavo {
 namespace {
 
