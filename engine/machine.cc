@@ -17,6 +17,7 @@ namespace {
 std::string CpuName() {
   std::map<std::string, std::string> values;
   std::ifstream file("/proc/cpuinfo");
+  file.exceptions(std::ios::badbit);
   for (std::string line; std::getline(file, line) && !line.empty();) {
     const size_t colon = line.find(": ");
     if (colon == std::string::npos) continue;
@@ -36,15 +37,23 @@ uint64_t ParseSize(const std::string& text) {
   return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : value;
 }
 
+// The first word of a file. A stream keeps an exception to itself, also that memory ran out, unless it is told to pass it on.
+template <typename Value>
+bool Read(const std::string& path, Value& value) {
+  std::ifstream file(path);
+  file.exceptions(std::ios::badbit);
+  return static_cast<bool>(file >> value);
+}
+
 std::vector<Cache> CachesFromSys() {
   std::vector<Cache> caches;
   for (int i = 0;; ++i) {
     const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", i);
     Cache cache;
     std::string size;
-    if (!(std::ifstream(folder + "level") >> cache.level)) return caches;
-    std::ifstream(folder + "type") >> cache.type;
-    std::ifstream(folder + "size") >> size;
+    if (!Read(folder + "level", cache.level)) return caches;
+    Read(folder + "type", cache.type);
+    Read(folder + "size", size);
     cache.size_bytes = ParseSize(size);
     caches.push_back(cache);
   }
