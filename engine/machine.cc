@@ -3,11 +3,12 @@
 
 #include <unistd.h>
 
-#include <fstream>
+#include <charconv>
 #include <map>
-#include <sstream>
 
 #include <fmt/format.h>
+
+#include "engine/system_file.h"
 
 namespace octavo {
 namespace {
@@ -16,9 +17,8 @@ namespace {
 // one name.
 std::string CpuName() {
   std::map<std::string, std::string> values;
-  std::ifstream file("/proc/cpuinfo");
-  file.exceptions(std::ios::badbit);
-  for (std::string line; std::getline(file, line) && !line.empty();) {
+  for (const std::string& line : Split(ReadSystemFile("/proc/cpuinfo"), '\n')) {
+    if (line.empty()) break;  // the next CPU
     const size_t colon = line.find(": ");
     if (colon == std::string::npos) continue;
     values[line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1)] = line.substr(colon + 2);
@@ -29,33 +29,25 @@ std::string CpuName() {
   return fmt::format("{} (family {}, model {})", name, values["cpu family"], values["model"]);
 }
 
+// "32K", or "" of what is not there.
 uint64_t ParseSize(const std::string& text) {
-  std::istringstream stream(text);
   uint64_t value = 0;
-  char unit = '\0';
-  stream >> value >> unit;
-  return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : value;
-}
-
-// The first word of a file. A stream keeps an exception to itself, also that memory ran out, unless it is told to pass it on.
-template <typename Value>
-bool Read(const std::string& path, Value& value) {
-  std::ifstream file(path);
-  file.exceptions(std::ios::badbit);
-  return static_cast<bool>(file >> value);
+  const char* const end = text.data() + text.size();
+  const char* const unit = std::from_chars(text.data(), end, value).ptr;
+  return unit == end ? value : *unit == 'K' ? value << 10 : *unit == 'M' ? value << 20 : value;
 }
 
 std::vector<Cache> CachesFromSys() {
   std::vector<Cache> caches;
   for (int i = 0;; ++i) {
-    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", i);
-    Cache cache;
-    std::string size;
-    if (!Read(folder + "level", cache.level)) return caches;
-    Read(folder + "type", cache.type);
-    Read(folder + "size", size);
-    cache.size_bytes = ParseSize(size);
-    caches.push_back(cache);
+    const auto read = [i](const char* name) {
+      const std::vector<std::string> words =
+          SplitWords(ReadSystemFile(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/{}", i, name)));
+      return words.empty() ? "" : words[0];
+    };
+    const std::string level = read("level");
+    if (level.empty()) return caches;
+    caches.push_back({static_cast<int>(ParseSize(level)), read("type"), ParseSize(read("size"))});
   }
 }
 

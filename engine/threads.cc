@@ -7,15 +7,13 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <sstream>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "engine/fail.h"
+#include "engine/system_file.h"
 #include "engine/utf8.h"
 
 namespace octavo {
@@ -53,13 +51,6 @@ struct Mount {
   std::string root, point;  // the group that is mounted, and where
 };
 
-std::vector<std::string> Split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
-  return parts;
-}
-
 // Whether a list such as "rw,cpu,cpuacct" names the controller of CPU time.
 bool NamesCpu(const std::string& list) {
   const std::vector<std::string> names = Split(list, ',');
@@ -84,8 +75,7 @@ std::string ReadOctal(std::string_view text) {
 
 std::vector<Mount> CpuMounts(const std::string& root) {
   std::vector<Mount> mounts;
-  std::ifstream file(root + "/proc/self/mountinfo");
-  for (std::string line; std::getline(file, line);) {
+  for (const std::string& line : Split(ReadSystemFile(root + "/proc/self/mountinfo"), '\n')) {
     const std::vector<std::string> fields = Split(line, ' ');
     const auto dash = std::find(fields.begin(), fields.end(), "-");
     if (dash - fields.begin() < 6 || fields.end() - dash < 4) continue;
@@ -98,8 +88,7 @@ std::vector<Mount> CpuMounts(const std::string& root) {
 
 // The process's group in the hierarchy that has CPU time.
 std::optional<std::string> GroupOf(CgroupVersion version, const std::string& root) {
-  std::ifstream file(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
+  for (const std::string& line : Split(ReadSystemFile(root + "/proc/self/cgroup"), '\n')) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == line.npos || second == line.npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
@@ -120,9 +109,7 @@ std::optional<std::string> Below(const std::string& ancestor, const std::string&
 
 // Quota over period; nullopt unless both are whole numbers above 0: "max" and -1 say that there is no quota.
 std::optional<double> ParseQuota(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
+  const std::vector<std::string> words = SplitWords(text);
   if (words.size() != 2) return std::nullopt;
   int64_t numbers[2];
   for (size_t i = 0; i < 2; ++i) {
@@ -133,16 +120,10 @@ std::optional<double> ParseQuota(const std::string& text) {
   return static_cast<double>(numbers[0]) / static_cast<double>(numbers[1]);
 }
 
-std::string ReadWhole(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();  // which catches what a folder makes the library throw
-  return text.str();
-}
-
 std::optional<double> QuotaOf(CgroupVersion version, const std::string& folder) {
-  return ParseQuota(version == CgroupVersion::kV2
-                        ? ReadWhole(folder + "/cpu.max")
-                        : ReadWhole(folder + "/cpu.cfs_quota_us") + ' ' + ReadWhole(folder + "/cpu.cfs_period_us"));
+  return ParseQuota(version == CgroupVersion::kV2 ? ReadSystemFile(folder + "/cpu.max")
+                                                  : ReadSystemFile(folder + "/cpu.cfs_quota_us") + ' ' +
+                                                        ReadSystemFile(folder + "/cpu.cfs_period_us"));
 }
 
 // The smallest quota of the process's group and all groups above it, as far as they can be seen. Where the group itself cannot, as in a
