@@ -32,7 +32,6 @@ class JsonDocument {
   nlohmann::json& operator*() { return value_; }
   const nlohmann::json& operator*() const { return value_; }
   const nlohmann::json* operator->() const { return &value_; }
-  operator nlohmann::json() && { return std::move(value_); }
 
  private:
   nlohmann::json value_;

@@ -244,8 +244,8 @@ HWY_INLINE void AttendCache(const float* q, const DecodeCacheOf<T>& cache, const
     if (head_size == kMixNumbers) {
       Mix<kMixNumbers, Weighing::kMake>(scratch, values, places, 0, shared, longest, head_size, starts, softmaxer, to);
     } else if (i == kMixNumbers) {
-      Mix<kMixNumbers, Weighing::kMakeAndKeep>(scratch, values, places, 0, shared, longest, head_size, starts, softmaxer,
-                                              to);
+      Mix<kMixNumbers, Weighing::kMakeAndKeep>(scratch, values, places, 0, shared, longest, head_size, starts,
+                                               softmaxer, to);
     } else {
       Mix<1, Weighing::kMakeAndKeep>(scratch, values, places, 0, shared, longest, head_size, starts, softmaxer, to);
     }

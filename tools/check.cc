@@ -101,9 +101,8 @@ void AddCheckCommand(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("check", "Check the kernels against the scalar reference on this CPU");
   command.footer(
       "Every kernel on every target, on random shapes and hard inputs; then whole models; and that all targets with\n"
-      "fused multiply-add give the same bits. The rows 'promise' close it: fixed cases, whatever the flags, whose "
-      "bits\n"
-      "must be those that every other machine finds. Exit code 1 if anything fails.\n"
+      "fused multiply-add give the same bits. The rows 'promise' close it: fixed cases, whatever the flags,\n"
+      "whose bits must be those that every other machine finds. Exit code 1 if anything fails.\n"
       "Examples:\n"
       "  octavo check\n"
       "  octavo check --target AVX2 --cases 1000 --seed 7");

@@ -12,6 +12,7 @@
 #include "engine/threads.h"
 #include "engine/utf8.h"
 #include "kernels/targets.h"
+#include "tools/stop.h"
 #include "tools/writing.h"
 
 namespace octavo::tools {
@@ -162,6 +163,15 @@ FewerThreads OnFewerThreads(int& num_threads, bool quiet) {
     num_threads = count;
     if (!quiet) Complain("{}; the results are the same, only slower", what);
   };
+}
+
+RunOptions StoppableRun(int& num_threads, const std::string& kv, bool quiet) {
+  return {.num_threads = num_threads,
+          .kv = KvFrom(kv),
+          .stop = &StopFlag(),
+          .abandon = &AbandonFlag(),
+          .wake_next = [] { RequestStop(); },
+          .on_fewer_threads = OnFewerThreads(num_threads, quiet)};
 }
 
 void ApplyTarget(const std::string& name, bool quiet) {

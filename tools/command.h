@@ -52,6 +52,9 @@ int ThreadsFrom(const CommonFlags& flags);
 // `num_threads`, which outlives it.
 FewerThreads OnFewerThreads(int& num_threads, bool quiet);
 
+// Options of a run that ends on a signal (stop.h), with `num_threads` as above and what --kv says.
+RunOptions StoppableRun(int& num_threads, const std::string& kv, bool quiet);
+
 // Makes the kernels use the target that --target names (`name`), or OCTAVO_TARGET where that is empty, else the best. UsageError for one
 // that is not there. Says so, if not `quiet`, where this CPU runs nothing but portable code.
 void ApplyTarget(const std::string& name, bool quiet);

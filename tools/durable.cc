@@ -25,8 +25,8 @@ namespace {
 
 bool CanBeSynced(int error) { return error != EINVAL && error != EROFS && error != ENOTSUP; }
 
-void Sync(int fd, const std::string& path) {
-  while (fsync(fd) != 0) {
+void Sync(int fd, const std::string& path, int (*sync)(int) = fsync) {
+  while (sync(fd) != 0) {
     if (errno == EINTR) continue;
     if (CanBeSynced(errno)) FailWith("sync", path, errno);
     return;
@@ -67,13 +67,7 @@ std::string UnusedName(const std::string& path) {
 
 }  // namespace
 
-void SyncFile(int fd, const std::string& path) {
-  while (fdatasync(fd) != 0) {
-    if (errno == EINTR) continue;
-    if (CanBeSynced(errno)) FailWith("sync", path, errno);
-    return;
-  }
-}
+void SyncFile(int fd, const std::string& path) { Sync(fd, path, fdatasync); }
 
 void SyncFolderOf(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string(),

@@ -1,5 +1,4 @@
 // octavo generate: prompts in, completions out, in input order.
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -131,18 +130,13 @@ RunMode ModeFrom(const Flags& flags) {
   return flags.resume ? RunMode::kResume : flags.force ? RunMode::kForce : RunMode::kNew;
 }
 
-bool IsRegular(int fd) {
-  struct stat status;
-  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-}
-
 // Nothing that is written may be what is read.
 void CheckFiles(const Flags& flags) {
   InputFiles inputs;
   for (const std::string& path : flags.prompt_files) inputs.Add(path, "--prompts");
   inputs.AddModel(flags.model);
   inputs.RefuseStandardError();
-  if (flags.output.empty() || flags.output == "-") return inputs.RefuseStandardOutput();
+  if (!ToFile(flags)) return inputs.RefuseStandardOutput();
   inputs.RefuseAsOutput(flags.output, "--output");
   inputs.RefuseAsOutput(flags.output + ".run", "--output");
   InputFiles output;
@@ -252,7 +246,7 @@ int Run(const Flags& flags) {
   const std::optional<uint64_t> known_seed = flags.seed || !file ? flags.seed : file->seed();
   const uint64_t seed = known_seed ? *known_seed : RandomSeed();
   if (!known_seed && !flags.quiet) Complain("seed {}", seed);
-  const bool can_resume = file && IsRegular(file->fd()) && (!input || CanReadAgain(flags, input));
+  const bool can_resume = file && file->is_regular() && (!input || CanReadAgain(flags, input));
   const uint64_t num_there = file ? file->Begin(RunRecord(flags, options, model, prompts, input, json_lines, seed)) : 0;
 
   const bool streams = one && flags.format == "text" && isatty(STDOUT_FILENO);
@@ -267,14 +261,7 @@ int Run(const Flags& flags) {
   // A stream ends at its next character, and has no more to say.
   StopOnSignals(flags.quiet || streams ? "" : "completions", progress.shown());
   CompletionWriter writer(flags.format, reader, output, progress);
-  const RunOptions run = {
-      .num_threads = num_threads,
-      .kv = KvFrom(flags.kv),
-      .stop = &StopFlag(),
-      .abandon = &AbandonFlag(),
-      .wake_next = [] { RequestStop(); },
-      .on_fewer_threads = OnFewerThreads(num_threads, flags.quiet),
-  };
+  const RunOptions run = StoppableRun(num_threads, flags.kv, flags.quiet);
   const auto began = std::chrono::steady_clock::now();
   if (streams) {
     writer.Stream(model, *source.Next(), run);

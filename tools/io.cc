@@ -1,6 +1,7 @@
 // Input lines and checked output; see io.h.
 #include "tools/io.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -100,7 +101,11 @@ bool IsJsonLines(std::string_view format, std::string_view path) {
 
 bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
 
-void WriteOut(std::string_view bytes) { WriteAll(STDOUT_FILENO, ForReader(STDOUT_FILENO, bytes), "standard output"); }
+void WriteOut(std::string_view bytes) {
+  constexpr const char* kName = "standard output";
+  if (isatty(STDOUT_FILENO)) return WriteAll(STDOUT_FILENO, EscapeForTerminal(bytes), kName);
+  WriteAll(STDOUT_FILENO, bytes, kName);
+}
 
 void RefuseToOverwrite(const std::string& path, bool force) {
   struct stat status;
@@ -109,20 +114,16 @@ void RefuseToOverwrite(const std::string& path, bool force) {
 }
 
 void WriteFile(const std::string& path, std::string_view bytes, bool force) {
-  const auto check = [&](bool done, const char* what) {
-    if (!done) throw Error(fmt::format("cannot {} {}: {}", what, QuotePath(path), std::strerror(errno)));
-  };
   RefuseToOverwrite(path, force);
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return WriteNewFile(FollowLinks(path), bytes);
   if (S_ISREG(status.st_mode)) return ReplaceFile(path, bytes);
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  check(file != nullptr, "open");
-  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  const int error = errno;
-  const bool closed = std::fclose(file) == 0;
-  if (!written) errno = error;
-  check(written && closed, "write to");
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const int error = fd < 0 ? errno : WriteFully(fd, bytes);
+  const bool closed = fd < 0 || close(fd) == 0;
+  if (error == 0 && closed) return;
+  throw Error(fmt::format("cannot {} {}: {}", fd < 0 ? "open" : "write to", QuotePath(path),
+                          std::strerror(error != 0 ? error : errno)));
 }
 
 std::string JsonLine(const nlohmann::ordered_json& record) {

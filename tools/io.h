@@ -54,7 +54,7 @@ bool IsJsonLines(std::string_view format, std::string_view path);
 // Nothing but spaces and tabs.
 bool IsBlank(std::string_view line);
 
-// Writes to standard output. Throws ClosedPipe (writing.h), or Error that says why (a full disk).
+// Writes to standard output; where that is a terminal, controls are escaped (see EscapeForTerminal). Throws ClosedPipe (writing.h), or Error that says why (a full disk).
 void WriteOut(std::string_view bytes);
 
 // Throws Error when there is a regular file at `path`, unless `force` says that it may be overwritten.

@@ -127,14 +127,14 @@ void RunFile::ReadRecord() {
 }
 
 std::optional<uint64_t> RunFile::seed() const {
-  return found_ ? std::optional((*found_)["seed"].get<uint64_t>()) : std::nullopt;
+  return found_ ? std::optional((**found_)["seed"].get<uint64_t>()) : std::nullopt;
 }
 
 uint64_t RunFile::Begin(const nlohmann::ordered_json& record) {
   if (!is_regular_) return 0;
   record_ = record;
-  if (found_) CompareRunRecords(*found_, record, path_);
-  if (found_ && !found_->contains(kToBeEmptied)) {
+  if (found_) CompareRunRecords(**found_, record, path_);
+  if (found_ && !(*found_)->contains(kToBeEmptied)) {
     Scan(found_marks_.value_or(std::vector<RunMark>()));
     if (!found_marks_ && marks_.last().lines > 0) {
       num_checked_ = marks_.last().lines - 1;

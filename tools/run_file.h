@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/json.h"
 #include "tools/run_marks.h"
 
 namespace octavo::tools {
@@ -54,6 +55,7 @@ class RunFile {
   void Finish();
 
   int fd() const { return fd_.value; }
+  bool is_regular() const { return is_regular_; }
   const std::string& path() const { return path_; }
 
  private:
@@ -76,7 +78,7 @@ class RunFile {
   const std::string path_;
   Descriptor fd_;
   bool is_regular_ = true;
-  std::optional<nlohmann::json> found_;
+  std::optional<JsonDocument> found_;
   std::optional<std::vector<RunMark>> found_marks_;
   uint64_t num_checked_ = 0, checked_bytes_ = 0;
   nlohmann::ordered_json record_;

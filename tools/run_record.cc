@@ -83,7 +83,7 @@ std::optional<FoundRun> ReadRunRecord(const std::string& path) {
   if (text.size() > kLargestRunRecord) return std::nullopt;
   try {
     FoundRun found{ParseJson(text, "the record", kDeepest), std::nullopt};
-    const nlohmann::json& record = found.record;
+    const nlohmann::json& record = *found.record;
     if (!record.is_object() || !record.contains("seed") || !record["seed"].is_number_unsigned()) return std::nullopt;
     if (record.contains(kMarks)) found.marks = ReadMarks(record[kMarks]);
     return found;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/json.h"
 #include "tools/run_marks.h"
 
 namespace octavo::tools {
@@ -15,7 +16,7 @@ namespace octavo::tools {
 constexpr size_t kLargestRunRecord = size_t{16} << 20;
 
 struct FoundRun {
-  nlohmann::json record;
+  JsonDocument record;
   std::optional<std::vector<RunMark>> marks;  // versions before there were any wrote none
 };
 

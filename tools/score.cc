@@ -213,14 +213,7 @@ int Run(const Flags& flags) {
   StopOnSignals(flags.quiet ? "" : "texts", progress.shown());
   Printer printer(flags, reader, output, progress);
   const auto began = std::chrono::steady_clock::now();
-  const RunOptions options = {
-      .num_threads = num_threads,
-      .kv = KvFrom(flags.kv),
-      .stop = &StopFlag(),
-      .abandon = &AbandonFlag(),
-      .wake_next = [] { RequestStop(); },
-      .on_fewer_threads = OnFewerThreads(num_threads, flags.quiet),
-  };
+  const RunOptions options = StoppableRun(num_threads, flags.kv, flags.quiet);
   uint64_t num_written = 0;
   ScoreAll(model, options, next, [&](const ScoreRequest& request, Score&& score) {
     printer.Print(request, score);

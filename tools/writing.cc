@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "engine/error.h"
-#include "engine/utf8.h"
 
 namespace octavo::tools {
 
@@ -33,10 +32,6 @@ void WriteAll(int fd, std::string_view bytes, std::string_view name) {
   if (error == EPIPE) throw ClosedPipe();
   if (error == EBADF) throw Error(fmt::format("cannot write to {}: it is closed", name));
   if (error != 0) throw Error(fmt::format("cannot write to {}: {}", name, std::strerror(error)));
-}
-
-std::string ForReader(int fd, std::string_view bytes) {
-  return isatty(fd) ? EscapeForTerminal(bytes) : std::string(bytes);
 }
 
 }  // namespace octavo::tools

@@ -16,9 +16,6 @@ int WriteFully(int fd, std::string_view bytes);
 // The same, but throws ClosedPipe, or Error that says why (a full disk). `name` stands in messages.
 void WriteAll(int fd, std::string_view bytes, std::string_view name);
 
-// What goes to `fd` for `bytes` of UTF-8: where that is a terminal, which would act on some controls, without them (see EscapeForTerminal).
-std::string ForReader(int fd, std::string_view bytes);
-
 }  // namespace octavo::tools
 
 #endif  // OCTAVO_TOOLS_WRITING_H_

@@ -3,7 +3,7 @@
 import math
 
 from . import compare, text
-from .document import Row, Section, Table
+from .document import Row, Section, Table, measured_rows
 
 NOTE = ("A column a machine. Over {first}: how many times as fast, ± the spread of that ratio, the root of the squared spreads of both (distance between "
         "the quartiles as a share of the median). In brackets the share of the roof, or of the peak or memory for whole models.")
@@ -29,17 +29,12 @@ def _table(machines, kernels, title="", threads_of=lambda machine: 1):
     first, *others = machines
     header = ["target", first.name, *(cell for machine in others for cell in (machine.name, f"over {first.name}"))]
     table = Table(header, [], title)
-    for kernel in kernels:
-        group = str(kernel) if kernel.family in compare.TEXT else f"{kernel.op} {kernel.shape}"
-        for target in compare.all_targets(machines):
-            results = [machine.get(kernel, target, threads_of(machine)) for machine in machines]
-            if not any(results):
-                continue
-            cells = [_speed_cell(kernel, results[0])]
-            for result in results[1:]:
-                cells += [_speed_cell(kernel, result), ratio_cell(kernel, result, results[0])]
-            table.rows.append(Row([target, *cells], group, key=target))
-            group = ""
+    for kernel, target, group in measured_rows(kernels, machines, threads_of):
+        results = [machine.get(kernel, target, threads_of(machine)) for machine in machines]
+        cells = [_speed_cell(kernel, results[0])]
+        for result in results[1:]:
+            cells += [_speed_cell(kernel, result), ratio_cell(kernel, result, results[0])]
+        table.rows.append(Row([target, *cells], group, key=target))
     return table
 
 

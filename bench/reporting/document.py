@@ -56,20 +56,27 @@ def doubts_section(machines):
     return Section("Doubts", lines=lines) if lines else None
 
 
+def measured_rows(kernels, machines, threads_of=lambda machine: 1):
+    """(kernel, target, group) of what was measured on any machine, so that rows of tables side by side are alike; `group` opens a kernel's rows."""
+    for kernel in kernels:
+        group = str(kernel) if kernel.family in compare.TEXT else f"{kernel.op} {kernel.shape}"
+        for target in compare.all_targets(machines):
+            if any(machine.get(kernel, target, threads_of(machine)) for machine in machines):
+                yield kernel, target, group
+                group = ""
+
+
 def _bar_table(machine, kernels, all_machines, header, cells):
     """A row for each kernel and target, with bars in proportion to the fastest on any machine."""
     table = Table(header, [], machine.name if len(all_machines) > 1 else "")
-    for kernel in kernels:
-        unit, group = compare.unit_of(kernel), str(kernel) if kernel.family in compare.TEXT else f"{kernel.op} {kernel.shape}"
-        # Those of any machine, so that rows of tables side by side are alike.
-        targets = [t for t in compare.all_targets(all_machines) if any(m.get(kernel, t) for m in all_machines)]
-        rates = [r.rate(unit) or 0 for m in all_machines for (k, _, threads), r in m.results.items() if k == kernel and threads == 1]
-        fastest = max(rates, default=0)
-        for target in targets:
-            result = machine.get(kernel, target)
-            bar = (result.rate(unit) or 0) / fastest if result and fastest else 0
-            table.rows.append(Row([target, *cells(kernel, target, result)], group, bar, target))
-            group = ""
+    fastest = {}
+    for kernel, target, group in measured_rows(kernels, all_machines):
+        unit, result = compare.unit_of(kernel), machine.get(kernel, target)
+        if kernel not in fastest:
+            rates = [r.rate(unit) or 0 for m in all_machines for (k, _, threads), r in m.results.items() if k == kernel and threads == 1]
+            fastest[kernel] = max(rates, default=0)
+        bar = (result.rate(unit) or 0) / fastest[kernel] if result and fastest[kernel] else 0
+        table.rows.append(Row([target, *cells(kernel, target, result)], group, bar, target))
     return table
 
 

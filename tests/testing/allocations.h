@@ -11,8 +11,8 @@
 
 namespace octavo::test {
 
-inline std::atomic<size_t> allocated_bytes = 0;     // since the start, without what was given back
-inline std::atomic<size_t> largest_allocation = 0;  // of a single call
+inline std::atomic<size_t> allocated_bytes = 0;                  // since the start, without what was given back
+inline std::atomic<size_t> largest_allocation = 0;               // of a single call
 inline std::atomic<size_t> live_bytes = 0, most_live_bytes = 0;  // as the heap rounds them
 
 // What `work` takes in all, whether or not it gives it back, even when it throws.
