@@ -33,10 +33,10 @@ TEST(Abandon, DropsWhatIsInHandAndWhatIsBehindIt) {
     for (const Overflow overflow : {Overflow::kSlide, Overflow::kRestart}) {
       std::atomic<bool> stop = false, abandon = false;
       std::atomic<uint64_t> given = 0;
-      uint64_t emitted = 0;
+      std::atomic<uint64_t> emitted = 0;
       std::thread stopper([&] {
-        // Until nothing more is read: all behind the endless one wait for it.
-        for (uint64_t before = 0; before < 301 || before != given;) {
+        // Until all before the endless one are out and nothing more is read: all behind it wait for it.
+        for (uint64_t before = 0; before < 301 || before != given || emitted < 300;) {
           before = given;
           std::this_thread::sleep_for(std::chrono::milliseconds(20));
         }
